@@ -1,0 +1,40 @@
+# `make demo` and `make test` do everything on a fresh machine with Python 3.11 or newer.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help demo test test-full lint bench bench-peers clean
+help:
+	@echo "make demo | test | test-full | lint | bench | bench-peers | clean"
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+demo: $(STAMP)
+	$(BIN)/credo demo --out demo
+
+test: $(STAMP)
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not full"
+
+test-full: $(STAMP)
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+lint: $(STAMP)
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/mypy
+
+# Peers live in their own environment, so that the product never depends on them.
+bench-peers:
+	$(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/python -m pip install --quiet jax numpyro blackjax optax torch==2.13.0 pyro-ppl
+
+bench: $(STAMP)
+	$(BIN)/python benchmarks/speed.py --peers .venv-peers/bin/python
+
+clean:
+	rm -rf $(VENV) .venv-peers build dist demo

@@ -1,0 +1,1 @@
+"""Bayesian neural networks that say how much they know."""
