@@ -1,0 +1,1 @@
+"""The contract: batches, networks, distributions, models, methods, posteriors, predictions."""

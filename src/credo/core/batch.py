@@ -1,0 +1,30 @@
+"""Batches of data, and the one rule by which a batch stands for the whole data set."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+PyTree = Any
+
+
+class Batch(NamedTuple):
+    """Rows of data. Padded rows weigh 0; `num_data` is N, the number of rows of the whole data set."""
+
+    inputs: PyTree  # an array [n, ...] or a tree of them
+    targets: jax.Array
+    weight: jax.Array  # [n]: 1, or the row's own weight, or 0 where the row is padding
+    num_data: jax.Array
+
+    @property
+    def num_rows(self) -> jax.Array:
+        """Rows that are real."""
+        return (self.weight > 0).sum().astype(self.weight.dtype)
+
+    def total(self, per_row: jax.Array) -> jax.Array:
+        """N/M Σ_m w_m v_m: the unbiased estimate of the sum over all data. The only place in credo that scales by N.
+
+        M counts the real rows of the batch, not their weights: a ratio of weights would be biased.
+        """
+        kept = jnp.where(self.weight > 0, self.weight * per_row, 0.0)
+        return self.num_data / jnp.maximum(self.num_rows, 1) * kept.sum()

@@ -1,0 +1,70 @@
+"""What a likelihood is: a density of targets given network outputs, and the pieces of its predictive."""
+
+from typing import Any, Protocol, runtime_checkable
+
+import jax
+import numpy as np
+
+PyTree = Any
+
+
+@runtime_checkable
+class Likelihood(Protocol):
+    """p(y | f, ν) with outputs f [n, out] and own unconstrained parameters ν (noise, dispersion; a dict, maybe empty).
+
+    `kind` is "real" (y is [n, k]), "classes" (y is [n], class indices) or "counts" (y is [n, k]).
+    """
+
+    @property
+    def kind(self) -> str:
+        """What targets it describes."""
+        ...
+
+    @property
+    def point(self) -> bool:
+        """True where ν is learned as a point by methods that optimise (it has no prior)."""
+        ...
+
+    def prepare(self, targets: np.ndarray) -> np.ndarray:
+        """Targets checked and in canonical shape and dtype; raises `credo.errors.InputError` with a sentence."""
+        ...
+
+    def num_outputs(self, targets: Any) -> int:
+        """How many outputs the network needs for canonical targets."""
+        ...
+
+    def init(self, targets: jax.Array, weight: jax.Array) -> PyTree:
+        """Start values of ν."""
+        ...
+
+    def log_prior(self, params: PyTree) -> jax.Array:
+        """log p(ν), Jacobian included; 0 where ν is known or a point."""
+        ...
+
+    def inferring(self) -> "Likelihood":
+        """The same likelihood with its learned point put under its default prior."""
+        ...
+
+    def log_prob(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
+        """log p(y_n | f_n, ν) [n], summed over the entries of y_n."""
+        ...
+
+    def mean(self, params: PyTree, outputs: jax.Array) -> jax.Array:
+        """E[y | f, ν] [n, k]; class probabilities [n, C] for classes."""
+        ...
+
+    def variance(self, params: PyTree, outputs: jax.Array) -> jax.Array:
+        """Var[y | f, ν] [n, k]; p(1 − p) for classes."""
+        ...
+
+    def cdf(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
+        """P(Y ≤ y | f, ν) [n, k] (not for classes)."""
+        ...
+
+    def sample(self, key: jax.Array, params: PyTree, outputs: jax.Array) -> jax.Array:
+        """One draw of y for every row."""
+        ...
+
+    def curvature(self, params: PyTree, outputs: jax.Array) -> jax.Array:
+        """−∂² log p / ∂f ∂f' in expectation (Fisher, the GGN's middle factor) [n, out, out]."""
+        ...

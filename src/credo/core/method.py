@@ -1,0 +1,89 @@
+"""What an inference method is: its hyper-parameters and a few pure functions."""
+
+import dataclasses
+from typing import Any, ClassVar, NamedTuple
+
+import jax
+
+from credo.core.batch import Batch
+from credo.core.model import Model
+from credo.core.network import Variables
+from credo.core.tree import leaf, struct
+
+PyTree = Any
+State = Any
+
+
+@struct
+class Phase:
+    """A stretch of steps of one kind.
+
+    batch: "random" (a minibatch without replacement within each epoch), "sweep" (every row once, in order),
+    "full" (all rows) or "none". `steps` is traced: another number of steps is the same program.
+    """
+
+    name: str
+    steps: Any = leaf()
+    batch: str = "random"
+    keeps_draws: bool = False
+
+
+class Info(NamedTuple):
+    """What a step tells: scalar metrics and, in phases that keep draws, a draw."""
+
+    metrics: dict[str, jax.Array]
+    draw: PyTree = None
+
+
+class Method:
+    """Base of all methods. A method is a `@struct`: fields are hyper-parameters, traced where marked `leaf()`.
+
+    `init` and `step` see one member (chain, ensemble member); the loop maps them over members. `posterior` sees the
+    states and draws of all members, with that leading axis.
+    """
+
+    default_steps: ClassVar[int] = 1000  # steps of the last phase when the user gives none
+    lockstep: ClassVar[bool] = True  # False: steps differ in length, so members run one after another per device
+    step_field: ClassVar[str | None] = None  # the hyper-parameter that is lowered when a step turns non-finite
+    several_starts: ClassVar[bool] = False  # True: needs a fresh start for every member, a given one is refused
+    members: Any = 1  # chains or ensemble members
+    over: Any = "auto"  # how members are mapped: "vmap", "map", "devices" or "auto"
+
+    def prepare(self, model: Model) -> tuple[Model, list[str]]:
+        """The model as this method sees it, with sentences on what changed; raises Refusal where mathematics forbids."""
+        return model, []
+
+    def phases(self, num_data: int, steps: int) -> tuple[Phase, ...]:
+        """The phases of a fit; `steps` is the length of the last one."""
+        raise TypeError(f"{type(self).__name__} does not say its phases")
+
+    def init(self, key: jax.Array, model: Model, variables: Variables, data: Batch) -> State:
+        """State of one member before the first step."""
+        raise TypeError(f"{type(self).__name__} does not say its state")
+
+    def noise(self, key: jax.Array, model: Model, phase: Phase, state: State) -> PyTree:
+        """The randomness of one step. The loop draws it for many steps at once; `step` gets it in place of a key."""
+        return key
+
+    def step(self, noise: PyTree, model: Model, phase: Phase, state: State, batch: Batch) -> tuple[State, Info]:
+        """One step of one member."""
+        raise TypeError(f"{type(self).__name__} does not say its step")
+
+    def point(self, model: Model, state: State) -> Variables:
+        """The best single point of one member's state: where a following method starts."""
+        raise TypeError(f"{type(self).__name__} has no single point")
+
+    def posterior(self, model: Model, state: State, draws: PyTree) -> Any:
+        """The posterior from the states and draws of all members (leading axes: member; member, draw)."""
+        raise TypeError(f"{type(self).__name__} does not say its posterior")
+
+    def smaller_step(self, factor: float = 0.3) -> "Method | None":
+        """The same method with a smaller step, or None where it has none to lower."""
+        value = None if self.step_field is None else getattr(self, self.step_field)
+        if value is None or self.step_field is None:
+            return None
+        return dataclasses.replace(self, **{self.step_field: factor * value})  # type: ignore[type-var]
+
+    def notes(self, trace: dict[str, Any]) -> list[str]:
+        """Sentences for `status` after a fit, from the trace of metrics [member, step]."""
+        return []

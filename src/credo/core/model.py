@@ -1,0 +1,113 @@
+"""A Bayesian network: network, prior and likelihood, and the one log density they define."""
+
+import dataclasses
+from typing import Any
+
+import jax
+
+from credo.core.batch import Batch
+from credo.core.distribution import Prior
+from credo.core.likelihood import Likelihood
+from credo.core.network import Network, Variables
+from credo.core.tree import Select, leaf, selected, struct
+
+PyTree = Any
+
+
+@struct
+class Model:
+    """p(D, θ) = p(θ) Π_n p(y_n | f_θ(x_n)), raised to the power 1/T.
+
+    Parameters are `{"network": weights, "likelihood": noise, "prior": hyper-parameters}`, all unconstrained, with
+    the log-Jacobians of their transforms inside the priors. T = `temperature` is 1 in Bayes.
+
+    Example:
+        >>> import credo
+        >>> model = credo.Model(
+        ...     network=credo.networks.mlp([50]),
+        ...     prior=credo.priors.normal(1.0),
+        ...     likelihood=credo.likelihoods.gaussian(noise="learned"),
+        ... )
+    """
+
+    network: Network = leaf()
+    prior: Prior = leaf()
+    likelihood: Likelihood = leaf()
+    temperature: Any = leaf(1.0)
+    fixed: PyTree = leaf(None)  # parameters held at these values, None where they are free
+
+    def init(self, key: jax.Array, batch: Batch) -> Variables:
+        """Start values of every parameter and the network's state."""
+        outputs = self.likelihood.num_outputs(batch.targets)
+        network = self.network.init(key, batch.inputs, outputs)
+        params = {
+            "network": network.params,
+            "likelihood": self.likelihood.init(batch.targets, batch.weight),
+            "prior": self.prior.init(),
+        }
+        return Variables(self.free(params), network.state)
+
+    def free(self, params: PyTree) -> PyTree:
+        """The parameters that are random: None (no leaf at all) stands where a value is fixed."""
+        if self.fixed is None:
+            return params
+        return jax.tree.map(lambda held, x: x if held is None else None, self.fixed, params, is_leaf=_is_none)
+
+    def complete(self, params: PyTree) -> PyTree:
+        """All parameters: the fixed ones put back in their places."""
+        if self.fixed is None:
+            return params
+        return jax.tree.map(lambda held, x: x if held is None else held, self.fixed, params, is_leaf=_is_none)
+
+    def log_prior(self, params: PyTree) -> jax.Array:
+        """log p(θ): weights, hyper-parameters, and the noise where it has a prior."""
+        params = self.complete(params)
+        weights = self.prior.bind(self.network.info(params["network"]), params["prior"])
+        return (
+            weights.log_prob(params["network"])
+            + self.prior.log_hyperprior(params["prior"])
+            + self.likelihood.log_prior(params["likelihood"])
+        )
+
+    def outputs(
+        self, variables: Variables, inputs: PyTree, *, key: jax.Array | None = None, train: bool = False
+    ) -> tuple[jax.Array, PyTree]:
+        """Network outputs f_θ(x) [n, out] and the new state."""
+        params = self.complete(variables.params)
+        return self.network.apply(Variables(params["network"], variables.state), inputs, key=key, train=train)
+
+    def log_likelihood(
+        self, variables: Variables, batch: Batch, *, key: jax.Array | None = None, train: bool = False
+    ) -> tuple[jax.Array, PyTree]:
+        """log p(y_n | x_n, θ) for every row of the batch [n], and the new state."""
+        outputs, state = self.outputs(variables, batch.inputs, key=key, train=train)
+        params = self.complete(variables.params)
+        return self.likelihood.log_prob(params["likelihood"], outputs, batch.targets), state
+
+    def log_joint(
+        self, variables: Variables, batch: Batch, *, key: jax.Array | None = None, train: bool = False
+    ) -> tuple[jax.Array, PyTree]:
+        """(log p(θ) + N/M Σ_m log p(y_m | x_m, θ)) / T, and the new state."""
+        per_row, state = self.log_likelihood(variables, batch, key=key, train=train)
+        return (self.log_prior(variables.params) + batch.total(per_row)) / self.temperature, state
+
+    def tempered(self, temperature: float) -> "Model":
+        """The same model with its whole log joint divided by T (a cold posterior for T < 1)."""
+        return dataclasses.replace(self, temperature=temperature)
+
+    def with_prior(self, prior: Any) -> "Model":
+        """The same model under another prior; a posterior over the weights is one (continual learning)."""
+        return dataclasses.replace(self, prior=prior)
+
+    def frozen(self, params: PyTree, select: Select) -> "Model":
+        """The same model with the parameters that the globs of `select` match held at their values in `params`."""
+        held = jax.tree.map(lambda hold, x: x if hold else None, selected(params, select), params)
+        return dataclasses.replace(self, fixed=held)
+
+    def inferring(self) -> "Model":
+        """The same model with every learned point (noise, dispersion) put under its default prior, for samplers."""
+        return dataclasses.replace(self, likelihood=self.likelihood.inferring())
+
+
+def _is_none(x: Any) -> bool:
+    return x is None

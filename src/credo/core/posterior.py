@@ -1,0 +1,96 @@
+"""What a posterior is, and the part that all posteriors over weights share."""
+
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import jax
+import jax.numpy as jnp
+
+from credo.core.model import Model
+from credo.core.network import Variables
+
+PyTree = Any
+
+
+class Draws(NamedTuple):
+    """Draws of network outputs. Leading axes: member (chain), draw."""
+
+    values: jax.Array  # [member, draw, n, out]
+    likelihood: PyTree  # the likelihood's parameters of each draw, leaves [member, draw, ...]
+    log_weights: jax.Array | None  # [member, draw], normalised; None where all are equal
+
+
+@runtime_checkable
+class Posterior(Protocol):
+    """Anything that can draw network outputs at new inputs. Posteriors are pytrees."""
+
+    def outputs(self, key: jax.Array, model: Model, inputs: PyTree, num: int) -> Draws:
+        """About `num` draws of f(x) over all members."""
+        ...
+
+    def num_draws(self, num: int | None) -> tuple[int, int]:
+        """(members, draws per member) that `outputs` gives when asked for `num` (None: what is natural)."""
+        ...
+
+
+class WeightPosterior:
+    """A posterior over parameters. A subclass says how one draw of one member is made; the rest follows."""
+
+    @property
+    def members(self) -> int:
+        """Length of the member axis."""
+        raise TypeError(f"{type(self).__name__} does not say its members")
+
+    @property
+    def available(self) -> int | None:
+        """Stored draws per member, None where draws are made afresh."""
+        return None
+
+    @property
+    def log_weights(self) -> jax.Array | None:
+        """Log weights of stored draws [member, draw], or None where all weigh the same."""
+        return None
+
+    def draw(self, key: jax.Array, member: jax.Array, index: jax.Array) -> Variables:
+        """The draw with this index of this member."""
+        raise TypeError(f"{type(self).__name__} does not say how it draws")
+
+    def num_draws(self, num: int | None) -> tuple[int, int]:
+        """Draws are spread evenly over members; stored draws are never repeated."""
+        per_member = 200 if self.available is None else self.available
+        if num is not None:
+            per_member = max(1, -(-num // self.members))
+            if self.available is not None:
+                per_member = min(per_member, self.available)
+        return self.members, per_member
+
+    def _plan(self, key: jax.Array, num: int | None) -> tuple[jax.Array, jax.Array, jax.Array]:
+        """Keys, members and draw indices [members × draws]: evenly spaced in each chain, without replacement."""
+        members, draws = self.num_draws(num)
+        stored = draws if self.available is None else self.available
+        index = (jnp.arange(draws) * stored + stored - 1) // draws
+        member, index = jnp.meshgrid(jnp.arange(members), jnp.minimum(index, stored - 1), indexing="ij")
+        return jax.random.split(key, members * draws), member.ravel(), index.ravel()
+
+    def sample(self, key: jax.Array, num: int) -> PyTree:
+        """Parameters with one leading axis over draws, chains flattened."""
+        return jax.vmap(self.draw)(*self._plan(key, num)).params
+
+    def outputs(self, key: jax.Array, model: Model, inputs: PyTree, num: int | None) -> Draws:
+        """f(x) under draws of the weights, made and used one group at a time so that weights never pile up."""
+        members, draws = self.num_draws(num)
+
+        def one(plan: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[jax.Array, PyTree]:
+            variables = self.draw(*plan)
+            values, _ = model.outputs(variables, inputs)
+            return values, model.complete(variables.params)["likelihood"]
+
+        plan = self._plan(key, num)
+        # A CPU is busy with one draw; an accelerator needs several at a time.
+        group = 1 if jax.default_backend() == "cpu" else min(32, members * draws)
+        values, likelihood = jax.lax.map(one, plan, batch_size=None if group == 1 else group)
+        both = jax.tree.map(lambda x: x.reshape(members, draws, *x.shape[1:]), (values, likelihood))
+        weights = self.log_weights
+        if weights is not None:
+            weights = weights[plan[1], plan[2]].reshape(members, draws)
+            weights = weights - jax.scipy.special.logsumexp(weights)
+        return Draws(*both, weights)

@@ -1,0 +1,114 @@
+"""Pytrees: structured dataclasses, string paths, glob selection and flat vectors.
+
+Every credo object (model, prior, likelihood, method, posterior) is a frozen dataclass *and* a pytree: fields marked
+with `leaf()` are traced numbers, arrays or further objects; all other fields are structure. Two objects of equal
+structure share one compiled program, whatever their numbers are.
+"""
+
+import dataclasses
+import fnmatch
+from collections.abc import Sequence
+from typing import Any, TypeVar, dataclass_transform
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+PyTree = Any
+Select = str | Sequence[str]
+T = TypeVar("T")
+
+STRUCTS: dict[str, type] = {}  # every class that may appear in a saved file, by name
+FLAT_LIMIT = 200_000  # below this many numbers one flat vector is faster than a tree of small arrays
+
+
+def leaf(default: Any = dataclasses.MISSING, **options: Any) -> Any:
+    """A dataclass field that is traced: a number, an array or another pytree."""
+    return dataclasses.field(default=default, metadata={"leaf": True}, **options)
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(leaf, dataclasses.field))
+def struct(cls: type[T]) -> type[T]:
+    """Make a class a frozen dataclass and a pytree whose `leaf()` fields are children."""
+    cls = dataclasses.dataclass(frozen=True)(cls)
+    names = {True: [], False: []}  # type: dict[bool, list[str]]
+    for field in dataclasses.fields(cls):  # type: ignore[arg-type]
+        names[bool(field.metadata.get("leaf"))].append(field.name)
+    jax.tree_util.register_dataclass(cls, data_fields=names[True], meta_fields=names[False])
+    STRUCTS[cls.__name__] = cls
+    return cls
+
+
+def path_string(path: Sequence[Any]) -> str:
+    """A key path as `hidden_0/kernel`."""
+    return jax.tree_util.keystr(tuple(path), simple=True, separator="/")
+
+
+def paths(tree: PyTree) -> list[str]:
+    """String paths of all leaves, in flattening order."""
+    return [path_string(path) for path, _ in jax.tree_util.tree_flatten_with_path(tree)[0]]
+
+
+def matches(path: str, select: Select) -> bool:
+    """Does a glob of `select` match the path, with or without its leading `network/`?"""
+    globs = [select] if isinstance(select, str) else select
+    short = path.removeprefix("network/")
+    return any(fnmatch.fnmatchcase(p, g) for g in globs for p in (path, short))
+
+
+def selected(tree: PyTree, select: Select) -> PyTree:
+    """A tree of booleans: which leaves do the globs of `select` match?"""
+    return jax.tree_util.tree_map_with_path(lambda path, _: matches(path_string(path), select), tree)
+
+
+def size(tree: PyTree) -> int:
+    """How many numbers a tree holds."""
+    return sum(int(np.prod(np.shape(x))) for x in jax.tree.leaves(tree))
+
+
+def num_bytes(tree: PyTree) -> int:
+    """How many bytes the arrays of a tree take."""
+    return sum(int(np.prod(x.shape)) * x.dtype.itemsize for x in jax.tree.leaves(tree))
+
+
+def all_finite(tree: PyTree) -> jax.Array:
+    """True when every floating number in the tree is finite."""
+    floats = [x for x in jax.tree.leaves(tree) if jnp.issubdtype(x.dtype, jnp.inexact)]
+    return jnp.array([jnp.isfinite(x).all() for x in floats], bool).all()
+
+
+def take(tree: PyTree, index: Any) -> PyTree:
+    """Index the leading axis of every leaf."""
+    return jax.tree.map(lambda x: x[index], tree)
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """How a tree lies in one flat vector. Trees above `FLAT_LIMIT` numbers stay trees: a copy would cost more than it saves."""
+
+    treedef: Any
+    shapes: tuple[tuple[int, ...], ...]
+    flat: bool
+
+    @staticmethod
+    def of(tree: PyTree, limit: int = FLAT_LIMIT) -> "Layout":
+        """The layout of a tree of arrays (or of their shapes)."""
+        leaves, treedef = jax.tree.flatten(tree)
+        return Layout(treedef, tuple(tuple(x.shape) for x in leaves), size(tree) <= limit)
+
+    def ravel(self, tree: PyTree) -> PyTree:
+        """The tree as one vector (or as it is, when large)."""
+        if not self.flat:
+            return tree
+        leaves = [jnp.ravel(x) for x in jax.tree.leaves(tree)]
+        return jnp.concatenate(leaves) if leaves else jnp.zeros(0)
+
+    def unravel(self, vector: PyTree) -> PyTree:
+        """The inverse of `ravel`; its gradient is one concatenation."""
+        if not self.flat:
+            return vector
+        if not self.shapes:
+            return jax.tree.unflatten(self.treedef, [])
+        sizes = [int(np.prod(s)) for s in self.shapes]
+        parts = jax.lax.split(vector, sizes) if len(sizes) > 1 else [vector]
+        return jax.tree.unflatten(self.treedef, [p.reshape(s) for p, s in zip(parts, self.shapes)])

@@ -1,0 +1,1 @@
+"""Tables as arrays: reading, splitting, encoding and writing."""

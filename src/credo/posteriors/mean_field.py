@@ -1,0 +1,47 @@
+"""The mean-field Gaussian over weights, with parameters that are points beside it."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from credo.core.network import Variables
+from credo.core.posterior import WeightPosterior
+from credo.core.tree import leaf, struct, take
+
+PyTree = Any
+
+
+@struct
+class MeanField(WeightPosterior):
+    """q(θ) = Π_i N(θ_i; m_i, s_i²), or an equal mixture of several of them (leading axis: member).
+
+    mean, std: trees over the random parameters; points: the parameters learned as points; state: frozen statistics.
+    """
+
+    mean: PyTree = leaf()
+    std: PyTree = leaf()
+    points: PyTree = leaf()
+    state: PyTree = leaf()
+
+    @property
+    def members(self) -> int:
+        return jax.tree.leaves(self.mean)[0].shape[0]
+
+    def draw(self, key: jax.Array, member: jax.Array, index: jax.Array) -> Variables:
+        mean, treedef = jax.tree.flatten(take(self.mean, member))
+        std = jax.tree.leaves(take(self.std, member))
+        keys = jax.random.split(key, len(mean))
+        values = [m + s * jax.random.normal(k, m.shape, m.dtype) for k, m, s in zip(keys, mean, std)]
+        params = jax.tree.unflatten(treedef, values) | take(self.points, member)
+        return Variables(params, take(self.state, member))
+
+    def log_prob(self, params: PyTree) -> jax.Array:
+        """log (1/S) Σ_s Π_i N(θ_i; m_si, s_si²)."""
+        random = {name: params[name] for name in self.mean}
+        each = jax.tree.map(
+            lambda x, m, s: jax.scipy.stats.norm.logpdf(x, m, s).sum(axis=tuple(range(1, m.ndim))),
+            random, self.mean, self.std,
+        )  # fmt: skip
+        total = sum(jax.tree.leaves(each))
+        return jax.scipy.special.logsumexp(total) - jnp.log(self.members)

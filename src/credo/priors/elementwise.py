@@ -1,0 +1,84 @@
+"""Priors under which all weights are independent: one density for every parameter array."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from credo.core.network import ParamInfo, is_info
+from credo.core.tree import leaf, struct
+
+PyTree = Any
+
+
+class ElementDensity:
+    """A density of one number; arrays broadcast. `gaussian` is (mean, std) where it is normal, else None."""
+
+    def log_prob(self, x: jax.Array) -> jax.Array:
+        """Log density, elementwise."""
+        raise TypeError(f"{type(self).__name__} does not say its density")
+
+    def sample(self, key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+        """Independent draws."""
+        raise TypeError(f"{type(self).__name__} does not say how it draws")
+
+    @property
+    def gaussian(self) -> tuple[Any, Any] | None:
+        """Mean and standard deviation where the density is normal."""
+        return None
+
+
+class ElementwisePrior:
+    """Base of priors that give each array its own elementwise density; a subclass says which in `density`."""
+
+    def density(self, info: ParamInfo) -> ElementDensity:
+        """The density of every entry of the array that `info` describes."""
+        raise TypeError(f"{type(self).__name__} does not say its density")
+
+    def init(self) -> PyTree:
+        """No hyper-parameters of its own."""
+        return {}
+
+    def log_hyperprior(self, params: PyTree) -> jax.Array:
+        """Nothing to say without hyper-parameters."""
+        return jnp.zeros(())
+
+    def bind(self, info: PyTree, params: PyTree) -> "Elementwise":
+        """The product of the densities over all entries of all arrays."""
+        shapes = tuple(i.shape for i in jax.tree.leaves(info, is_leaf=is_info))
+        return Elementwise(jax.tree.map(self.density, info, is_leaf=is_info), shapes)
+
+
+@struct
+class Elementwise:
+    """p(θ) = Π_i p_i(θ_i) over a tree of parameters: `densities` is that tree with an ElementDensity in each place."""
+
+    densities: PyTree = leaf()
+    shapes: tuple[tuple[int, ...], ...] = ()
+
+    def _parts(self) -> tuple[list[ElementDensity], Any]:
+        return jax.tree.flatten(self.densities, is_leaf=lambda x: isinstance(x, ElementDensity))
+
+    def log_prob(self, params: PyTree) -> jax.Array:
+        """Σ_i log p_i(θ_i)."""
+        parts, _ = self._parts()
+        return sum((d.log_prob(x).sum() for d, x in zip(parts, jax.tree.leaves(params))), jnp.zeros(()))
+
+    def sample(self, key: jax.Array, num: int) -> PyTree:
+        """`num` independent draws of the whole tree."""
+        parts, treedef = self._parts()
+        keys = jax.random.split(key, len(parts))
+        draws = [d.sample(k, (num, *s)) for d, k, s in zip(parts, keys, self.shapes)]
+        return jax.tree.unflatten(treedef, draws)
+
+    def gaussian(self) -> tuple[PyTree, PyTree] | None:
+        """Trees of means and standard deviations when every part is normal, else None."""
+        parts, treedef = self._parts()
+        pairs = [d.gaussian for d in parts]
+        if any(pair is None for pair in pairs):
+            return None
+        full = [
+            [jnp.broadcast_to(jnp.asarray(v, jnp.float32), s) for v in pair]  # type: ignore[union-attr]
+            for pair, s in zip(pairs, self.shapes)
+        ]
+        return tuple(jax.tree.unflatten(treedef, [pair[i] for pair in full]) for i in (0, 1))  # type: ignore[return-value]
