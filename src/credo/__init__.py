@@ -1,1 +1,67 @@
 """Bayesian neural networks that say how much they know."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from credo import adapters as adapters
+    from credo import likelihoods as likelihoods
+    from credo import methods as methods
+    from credo import networks as networks
+    from credo import posteriors as posteriors
+    from credo import priors as priors
+    from credo.adapters import from_equinox as from_equinox
+    from credo.adapters import from_flax as from_flax
+    from credo.adapters import from_functions as from_functions
+    from credo.adapters import from_linen as from_linen
+    from credo.artifacts import load as load
+    from credo.core.model import Model as Model
+    from credo.core.predict import predict as predict
+    from credo.core.predictive import Predictive as Predictive
+    from credo.methods.combine import replicate as replicate
+    from credo.methods.combine import subset as subset
+    from credo.methods.combine import then as then
+    from credo.training.checkpoint import Checkpoint as Checkpoint
+    from credo.training.fit import Fit as Fit
+    from credo.training.fit import fit as fit
+
+__version__ = "0.1.0"
+
+# Names are loaded when first used, so that `credo --help` never pays for JAX.
+_MODULES = ("adapters", "estimators", "likelihoods", "methods", "networks", "posteriors", "priors")
+_NAMES = {
+    "Checkpoint": "credo.training.checkpoint",
+    "Fit": "credo.training.fit",
+    "Model": "credo.core.model",
+    "Predictive": "credo.core.predictive",
+    "fit": "credo.training.fit",
+    "from_equinox": "credo.adapters",
+    "from_flax": "credo.adapters",
+    "from_functions": "credo.adapters",
+    "from_linen": "credo.adapters",
+    "load": "credo.artifacts",
+    "predict": "credo.core.predict",
+    "replicate": "credo.methods.combine",
+    "subset": "credo.methods.combine",
+    "then": "credo.methods.combine",
+}
+_configured = False
+
+
+def __getattr__(name: str) -> Any:
+    import importlib
+
+    if name not in _NAMES and name not in _MODULES:
+        raise AttributeError(f"module 'credo' has no attribute {name!r}")
+    global _configured
+    if not _configured:
+        from credo.runtime import configure
+
+        _configured = True
+        configure()
+    if name in _MODULES:
+        return importlib.import_module(f"credo.{name}")
+    return getattr(importlib.import_module(_NAMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*_MODULES, *_NAMES, "__version__"])

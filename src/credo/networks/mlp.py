@@ -63,6 +63,23 @@ class MLP:
                 hidden = activation(hidden)
         return hidden.T, variables.state
 
+    def apply_local(self, mean: PyTree, std: PyTree, inputs: jax.Array, key: jax.Array) -> jax.Array:
+        """Outputs with every pre-activation drawn from its own Gaussian (the local reparameterisation).
+
+        For W ~ N(M, S²) the entries of Wh + b are N(Mh + m_b, S²h² + s_b²), independent for each row.
+        """
+        activation = ACTIVATIONS[self.activation]
+        names = self.layers()
+        hidden = inputs.reshape(-1, inputs.shape[-1]).T
+        for name, key_layer in zip(names, jax.random.split(key, len(names))):
+            m, s = mean[name], std[name]
+            centre = m["kernel"] @ hidden + m["bias"][:, None]
+            spread = s["kernel"] ** 2 @ hidden**2 + (s["bias"] ** 2)[:, None]
+            hidden = centre + jnp.sqrt(spread) * jax.random.normal(key_layer, centre.shape, centre.dtype)
+            if name != names[-1]:
+                hidden = activation(hidden)
+        return hidden.T
+
     def info(self, params: PyTree) -> PyTree:
         """Kernels are [out, in]; a bias has its layer's fan-in."""
 

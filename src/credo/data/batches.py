@@ -1,0 +1,100 @@
+"""Which rows make up which batch: pure functions of the key and the step, so that nothing about order needs saving."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from credo.core.batch import Batch
+
+PyTree = Any
+ROUNDS = 10
+
+
+class Order(NamedTuple):
+    """The sizes that fix the order of batches, all traced: N rows as a sheet of `height` × `width` places, in
+    `num_batches` batches per epoch."""
+
+    num_rows: Any
+    height: Any
+    width: Any
+    num_batches: Any
+
+
+def order(num_rows: int, batch_size: int) -> Order:
+    """Epochs of ⌈N/M⌉ batches whose sizes differ by at most one, so no batch is much smaller (and noisier)."""
+    width = max(1, int(np.ceil(np.sqrt(num_rows))))
+    sizes = (num_rows, -(-num_rows // width), width, -(-num_rows // batch_size))
+    return Order(*(np.int32(s) for s in sizes))
+
+
+def bucket(num_rows: int) -> int:
+    """N rounded up to one of few sizes (at most an eighth more), so that data sets of similar size share a program."""
+    if num_rows <= 64:
+        return max(8, -(-num_rows // 8) * 8)
+    unit = 2 ** (int(num_rows - 1).bit_length() - 4)
+    return -(-num_rows // unit) * unit
+
+
+def pad_rows(array: np.ndarray, length: int) -> np.ndarray:
+    """The array with zero rows appended up to `length`."""
+    missing = length - array.shape[0]
+    return array if missing == 0 else np.pad(array, [(0, missing)] + [(0, 0)] * (array.ndim - 1))
+
+
+def _mix(x: jax.Array) -> jax.Array:
+    """A 32-bit avalanche (the finaliser of MurmurHash3, public domain)."""
+    x = (x ^ (x >> 16)) * jnp.uint32(0x85EBCA6B)
+    x = (x ^ (x >> 13)) * jnp.uint32(0xC2B2AE35)
+    return x ^ (x >> 16)
+
+
+def permute(index: jax.Array, words: jax.Array, plan: Order) -> jax.Array:
+    """Entry `index` of a random permutation of 0..N−1 that is never written out.
+
+    A Feistel network on the sheet Z_height × Z_width: each round shifts one coordinate by a keyed hash of the other,
+    hence is a bijection; places beyond N are walked on until they fall inside (Black and Rogaway, 2002).
+    """
+    height, width, num_rows = (jnp.asarray(v, jnp.uint32) for v in (plan.height, plan.width, plan.num_rows))
+
+    def once(i: jax.Array) -> jax.Array:
+        row, column = i // width, i % width
+        for r in range(0, ROUNDS, 2):
+            row = (row + _mix(column + words[..., r, None])) % height
+            column = (column + _mix(row ^ words[..., r + 1, None])) % width
+        return row * width + column
+
+    def walk(i: jax.Array) -> jax.Array:
+        return jnp.where(i >= num_rows, once(i), i)
+
+    first = once(index.astype(jnp.uint32))
+    return jax.lax.while_loop(lambda i: (i >= num_rows).any(), walk, first).astype(jnp.int32)
+
+
+def random_rows(
+    key: jax.Array, steps: jax.Array, batch_size: int, plan: Order
+) -> tuple[jax.Array, jax.Array]:
+    """Row numbers [s, M] of the batches of these steps and which of them are real; each epoch uses every row once."""
+    epoch, position = steps // plan.num_batches, steps % plan.num_batches
+    words = jax.vmap(lambda e: jax.random.bits(jax.random.fold_in(key, e), (ROUNDS,)))(epoch)
+    small, larger = plan.num_rows // plan.num_batches, plan.num_rows % plan.num_batches
+    start = position * small + jnp.minimum(position, larger)
+    length = small + (position < larger)
+    offset = jnp.arange(batch_size)
+    valid = offset < length[:, None]
+    place = jnp.where(valid, start[:, None] + offset, 0)
+    return permute(place, words, plan), valid
+
+
+def sweep_rows(steps: jax.Array, batch_size: int, plan: Order) -> tuple[jax.Array, jax.Array]:
+    """Row numbers [s, M] in storage order and which of them are real."""
+    rows = steps[:, None] * batch_size + jnp.arange(batch_size)
+    return jnp.minimum(rows, plan.num_rows - 1), rows < plan.num_rows
+
+
+def gather(data: Batch, rows: jax.Array, valid: jax.Array) -> Batch:
+    """The batches that lie at these rows; leading axes of `rows` are kept."""
+    weight = jnp.where(valid, data.weight[rows], 0.0)
+    num_data = jnp.broadcast_to(data.num_data, rows.shape[:-1])
+    return Batch(jax.tree.map(lambda x: x[rows], data.inputs), data.targets[rows], weight, num_data)

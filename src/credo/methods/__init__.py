@@ -1,0 +1,32 @@
+"""Inference methods: one frozen dataclass per registry name, loaded when first used, and their combinators."""
+
+from typing import TYPE_CHECKING, Any
+
+from credo.registry import CLASSES
+
+if TYPE_CHECKING:
+    from credo.methods.bayes_by_backprop import BayesByBackprop as BayesByBackprop
+    from credo.methods.combine import replicate as replicate
+    from credo.methods.combine import subset as subset
+    from credo.methods.combine import then as then
+    from credo.methods.deep_ensemble import DeepEnsemble as DeepEnsemble
+    from credo.methods.hmc import HMC as HMC
+    from credo.methods.map import MAP as MAP
+    from credo.methods.map import MaximumLikelihood as MaximumLikelihood
+    from credo.methods.nuts import NUTS as NUTS
+
+_COMBINATORS = ("replicate", "subset", "then")
+
+
+def __getattr__(name: str) -> Any:
+    if name in CLASSES:
+        return CLASSES[name].load()
+    if name in _COMBINATORS:
+        from credo.methods import combine
+
+        return getattr(combine, name)
+    raise AttributeError(f"module 'credo.methods' has no attribute {name!r}; it has {', '.join(__dir__())}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*CLASSES, *_COMBINATORS])

@@ -1,0 +1,153 @@
+"""Combinators: methods made of methods."""
+
+from typing import Any
+
+import jax
+
+from credo.core.batch import Batch
+from credo.core.method import Info, Method, Phase
+from credo.core.model import Model
+from credo.core.network import Variables
+from credo.core.tree import Select, leaf, selected, struct
+from credo.errors import InputError
+from credo.posteriors import Subset as SubsetPosterior
+
+PyTree = Any
+
+
+@struct
+class Replicate(Method):
+    """`copies` independent runs of a method from different starts and on different batches, as one computation."""
+
+    method: Any = leaf()
+    copies: int = 1
+    over: Any = "auto"
+
+    @property
+    def members(self) -> int:  # type: ignore[override]
+        return self.copies * self.method.members
+
+
+@struct
+class Then(Method):
+    """`first`, then `second` started where `first` ended, member by member."""
+
+    first: Any = leaf()
+    second: Any = leaf()
+
+    @property
+    def members(self) -> int:  # type: ignore[override]
+        return max(self.first.members, self.second.members)
+
+
+@struct
+class SubsetState:
+    """The inner method's state, and the values of the parameters that are held."""
+
+    inner: Any = leaf()
+    held: PyTree = leaf()
+
+
+@struct
+class Subset(Method):
+    """A method on the parameters that `select` matches, all others held where they start."""
+
+    method: Any = leaf()
+    select: Select = "*"
+
+    @property
+    def members(self) -> int:  # type: ignore[override]
+        return self.method.members
+
+    @property
+    def default_steps(self) -> int:  # type: ignore[override]
+        return self.method.default_steps
+
+    @property
+    def lockstep(self) -> bool:  # type: ignore[override]
+        return self.method.lockstep
+
+    def _inside(self, model: Model, held: PyTree) -> Model:
+        return Model(model.network, model.prior, model.likelihood, model.temperature, held)
+
+    def prepare(self, model: Model) -> tuple[Model, list[str]]:
+        return self.method.prepare(model)
+
+    def phases(self, num_data: int, steps: int) -> tuple[Phase, ...]:
+        return self.method.phases(num_data, steps)
+
+    def init(self, key: jax.Array, model: Model, variables: Variables, data: Batch) -> SubsetState:
+        chosen = selected(variables.params, self.select)
+        if not any(jax.tree.leaves(chosen)):
+            raise InputError(f"No parameter path matches {self.select!r}.")
+        held = jax.tree.map(lambda c, x: None if c else x, chosen, variables.params)
+        inside = self._inside(model, held)
+        free = Variables(inside.free(variables.params), variables.state)
+        return SubsetState(self.method.init(key, inside, free, data), held)
+
+    def noise(self, key: jax.Array, model: Model, phase: Phase, state: SubsetState) -> PyTree:
+        return self.method.noise(key, self._inside(model, state.held), phase, state.inner)
+
+    def step(
+        self, noise: PyTree, model: Model, phase: Phase, state: SubsetState, batch: Batch
+    ) -> tuple[SubsetState, Info]:
+        inner, info = self.method.step(noise, self._inside(model, state.held), phase, state.inner, batch)
+        return SubsetState(inner, state.held), info
+
+    def point(self, model: Model, state: SubsetState) -> Variables:
+        inside = self._inside(model, state.held)
+        free = self.method.point(inside, state.inner)
+        return Variables(inside.complete(free.params), free.state)
+
+    def posterior(self, model: Model, state: SubsetState, draws: PyTree) -> SubsetPosterior:
+        return SubsetPosterior(self.method.posterior(model, state.inner, draws), state.held)
+
+    def smaller_step(self, factor: float = 0.3) -> "Subset | None":
+        inner = self.method.smaller_step(factor)
+        return None if inner is None else Subset(inner, self.select)
+
+    def notes(self, trace: dict[str, Any]) -> list[str]:
+        return self.method.notes(trace)
+
+
+def replicate(method: Any, copies: int, over: str = "auto") -> Replicate:
+    """Chains, a deep ensemble, a mixture of posteriors: `copies` runs of any method.
+
+    Args:
+        method: a method or its registry name.
+        copies: how many.
+        over: "devices" spreads them over all devices, "vmap" and "map" stay on one; "auto" chooses.
+    """
+    if copies < 1:
+        raise InputError(f"replicate needs at least 1 copy, got {copies}.")
+    if over not in ("auto", "vmap", "map", "devices"):
+        raise InputError(f'over must be "auto", "vmap", "map" or "devices", got {over!r}.')
+    return Replicate(_resolve(method), int(copies), over)
+
+
+def then(first: Any, second: Any) -> Then:
+    """One method after another, the second started where the first ended (MAP, then Laplace; ensemble, then chains)."""
+    return Then(_resolve(first), _resolve(second))
+
+
+def subset(method: Any, select: Select) -> Subset:
+    """A method on the parameters whose paths match the globs of `select` (`"output/*"`), the others held fixed.
+
+    The held values are those of the start: give `fit(start=...)`, or put it second in `then`.
+    """
+    return Subset(_resolve(method), select if isinstance(select, str) else tuple(select))
+
+
+def stages(method: Method) -> tuple[Method, ...]:
+    """The plain methods that run one after another inside a method."""
+    if isinstance(method, Replicate):
+        return stages(method.method)
+    if isinstance(method, Then):
+        return stages(method.first) + stages(method.second)
+    return (method,)
+
+
+def _resolve(method: Any) -> Method:
+    from credo.registry import build_method
+
+    return build_method(method)

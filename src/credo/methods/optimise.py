@@ -1,0 +1,43 @@
+"""What all optimising methods share: optimisers named by data, and a learning rate that fades over the phase."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from credo.errors import InputError
+
+PyTree = Any
+
+OPTIMISERS: dict[str, Callable[[], optax.GradientTransformation]] = {
+    "adam": optax.scale_by_adam,
+    "rmsprop": optax.scale_by_rms,
+    "momentum": lambda: optax.trace(0.9),
+    "sgd": optax.identity,
+}
+SCHEDULES = ("cosine", "constant")
+
+
+def optimiser(name: str) -> optax.GradientTransformation:
+    """The gradient transformation of this name; the learning rate is applied apart, so that it can be traced."""
+    if name not in OPTIMISERS:
+        raise InputError(f"Unknown optimiser {name!r}; choose one of {', '.join(OPTIMISERS)}.")
+    return OPTIMISERS[name]()
+
+
+def fade(schedule: str, step: jax.Array, steps: jax.Array) -> jax.Array:
+    """The factor on the learning rate: cosine is ½(1 + cos πt) over the second half of the phase, 1 before."""
+    if schedule == "constant":
+        return jnp.ones(())
+    if schedule != "cosine":
+        raise InputError(f"Unknown schedule {schedule!r}; choose one of {', '.join(SCHEDULES)}.")
+    late = jnp.clip(2.0 * step / jnp.maximum(steps, 1) - 1.0, 0.0, 1.0)
+    return 0.5 * (1.0 + jnp.cos(jnp.pi * late))
+
+
+def descend(name: str, rate: Any, gradient: PyTree, opt_state: PyTree, params: PyTree) -> tuple[PyTree, PyTree]:
+    """One step of descent: the new parameters and the new optimiser state."""
+    updates, opt_state = optimiser(name).update(gradient, opt_state, params)
+    return jax.tree.map(lambda p, u: p - rate * u, params, updates), opt_state

@@ -1,0 +1,78 @@
+"""The one table of methods. Everything that lists or names methods reads it; importing it imports no JAX."""
+
+import difflib
+import importlib
+from dataclasses import dataclass
+from typing import Any
+
+from credo.errors import InputError
+
+
+@dataclass(frozen=True)
+class Row:
+    """One method.
+
+    Attributes:
+        name: what users write.
+        builder: "module:Class".
+        summary: one sentence.
+        capability: ids of the capability list.
+        exact_on: what its answer equals on a Bayesian linear model: "posterior", "mean_field", "mode" or
+            "least_squares". The contract tests hold it to that.
+        local_noise: what "learned" noise becomes: "point" or "sampled".
+    """
+
+    name: str
+    builder: str
+    summary: str
+    capability: str
+    exact_on: str
+    local_noise: str = "point"
+
+    def load(self) -> Any:
+        """The method's class."""
+        module, _, attribute = self.builder.partition(":")
+        return getattr(importlib.import_module(module), attribute)
+
+
+ROWS = (
+    Row("maximum_likelihood", "credo.methods.map:MaximumLikelihood", "One point: the best fit to the data, no prior.", "A4", "least_squares"),
+    Row("map", "credo.methods.map:MAP", "One point: the mode of the posterior (weight decay).", "A4", "mode"),
+    Row("bayes_by_backprop", "credo.methods.bayes_by_backprop:BayesByBackprop", "Mean-field Gaussian variational inference.", "B1, B2", "mean_field"),
+    Row("deep_ensemble", "credo.methods.deep_ensemble:DeepEnsemble", "Several MAP fits from different starts, as one computation.", "C3", "mode"),
+    Row("hmc", "credo.methods.hmc:HMC", "Hamiltonian Monte Carlo with a fixed number of leapfrog steps.", "D3", "posterior", "sampled"),
+    Row("nuts", "credo.methods.nuts:NUTS", "The No-U-Turn sampler: Hamiltonian Monte Carlo that sets its own path length.", "D3", "posterior", "sampled"),
+)  # fmt: skip
+
+METHODS = {row.name: row for row in ROWS}
+CLASSES = {row.builder.partition(":")[2]: row for row in ROWS}
+
+
+def did_you_mean(name: str, known: Any) -> str:
+    """" Did you mean 'x'?" or nothing."""
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    return f" Did you mean {close[0]!r}?" if close else ""
+
+
+def find(name: str) -> Row:
+    """The row of a method, with a hint where the name is unknown."""
+    if name in METHODS:
+        return METHODS[name]
+    raise InputError(
+        f"Unknown method {name!r}.{did_you_mean(name, METHODS)} `credo methods` lists them: {', '.join(METHODS)}."
+    )
+
+
+def build_method(method: Any, **settings: Any) -> Any:
+    """A method from its registry name, its class or itself."""
+    if isinstance(method, str):
+        method = find(method).load()
+    if isinstance(method, type):
+        return method(**settings)
+    return method
+
+
+def method_name(method: Any) -> str:
+    """The registry name of a method object, or its class name."""
+    row = CLASSES.get(type(method).__name__)
+    return row.name if row else type(method).__name__.lower()

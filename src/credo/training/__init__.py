@@ -1,0 +1,1 @@
+"""The one loop that trains, samples, shows progress, checkpoints and resumes every method."""

@@ -1,0 +1,168 @@
+"""A block: many steps of all members as one compiled program."""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.sharding import Mesh
+from jax.sharding import PartitionSpec as Spec
+
+from credo.core.batch import Batch
+from credo.core.method import Info, Method, Phase
+from credo.core.model import Model
+from credo.core.tree import all_finite, num_bytes, take
+from credo.data.batches import Order, gather, random_rows, sweep_rows
+
+PyTree = Any
+
+BULK_BYTES = 2**21  # noise and batches of several steps are drawn at once, up to this much
+BULK_STEPS = 256
+BLOCK_STEPS = 8192  # steps of one call, at most
+BLOCK_BYTES = 2**26  # draws of one call, at most
+
+
+class Carry(NamedTuple):
+    """All that a member needs to go on. Keys are raw data: they shard and save like any array."""
+
+    key: jax.Array
+    state: PyTree
+
+
+class Layout(NamedTuple):
+    """The structure of a block program (all static)."""
+
+    batch_size: int
+    bulk: int  # steps whose noise and batches are drawn at once
+    capacity: int  # steps of one call, at most; a multiple of `bulk` and `thin`
+    thin: int
+    members: int
+    over: str  # "one", "vmap", "map" or "devices"
+    lockstep: bool
+    mesh: Mesh | None
+    streamed: bool  # batches come from the host instead of being gathered on the device
+
+
+class Output(NamedTuple):
+    """What a block leaves: the new carry, metrics [member, capacity], draws [member, capacity / thin, ...]."""
+
+    carry: Carry
+    metrics: dict[str, jax.Array]
+    draws: PyTree
+    finite: jax.Array
+
+
+def plan_sizes(step_bytes: int, draw_bytes: int, thin: int, bulk_wanted: bool) -> tuple[int, int]:
+    """(bulk, capacity) from the bytes that one step draws and keeps."""
+    bulk = 1
+    while bulk_wanted and bulk < BULK_STEPS and 2 * bulk * step_bytes <= BULK_BYTES:
+        bulk *= 2
+    kept = max(1, BLOCK_BYTES // max(1, draw_bytes)) * thin if draw_bytes else BLOCK_STEPS
+    unit = bulk * thin
+    return bulk, max(1, min(BLOCK_STEPS, kept) // unit) * unit
+
+
+def noise_bytes(noise: PyTree) -> int:
+    """Bytes of a step's noise; keys count as what they are, a few words."""
+    return num_bytes([x for x in jax.tree.leaves(noise) if not jnp.issubdtype(x.dtype, jax.dtypes.prng_key)])
+
+
+def _batches(batch_size: int, phase: Phase, data: Batch, plan: Order, key: jax.Array, steps: jax.Array) -> Batch | None:
+    """The batches of these steps [s, M, ...], or None where every step sees the same rows."""
+    if phase.batch == "random":
+        rows, valid = random_rows(key, steps, batch_size, plan)
+    elif phase.batch == "sweep":
+        rows, valid = sweep_rows(steps, batch_size, plan)
+    else:
+        return None
+    return gather(data, rows, valid)
+
+
+def step_shapes(
+    batch_size: int, streamed: bool, method: Method, model: Model, phase: Phase, plan: Order, data: Batch, carry: Carry
+) -> tuple[PyTree, Info]:
+    """Shapes of the noise and the info of one step of one member."""
+
+    def one(
+        method: Method, model: Model, phase: Phase, plan: Order, data: Batch, carry: Carry
+    ) -> tuple[PyTree, Info]:
+        key = jax.random.wrap_key_data(carry.key)
+        noise = method.noise(key, model, phase, carry.state)
+        first = jnp.zeros(1, jnp.int32)
+        batches = data if streamed else _batches(batch_size, phase, data, plan, key, first)
+        batch = data if batches is None else take(batches, 0)
+        return noise, method.step(noise, model, phase, carry.state, batch)[1]
+
+    return jax.eval_shape(one, method, model, phase, plan, data, carry)
+
+
+def _member(
+    layout: Layout, method: Method, model: Model, phase: Phase, plan: Order, start: jax.Array, num: jax.Array,
+    data: Batch, carry: Carry,
+) -> Output:  # fmt: skip
+    """`num` steps of one member, from step `start` of the phase. Step s uses the same noise and rows however the
+    steps are cut into blocks."""
+    step_key, batch_key = jax.random.split(jax.random.wrap_key_data(carry.key))
+    noise_of = jax.vmap(lambda k, s: method.noise(k, model, phase, s), (0, None))
+    _, one_info = step_shapes(layout.batch_size, layout.streamed, method, model, phase, plan, data, carry)
+    names = sorted(one_info.metrics)
+    metrics = jnp.zeros((layout.capacity, len(names)), jnp.float32)
+    slots = layout.capacity // layout.thin if phase.keeps_draws else 0
+    draws = jax.tree.map(lambda x: jnp.zeros((slots, *x.shape), x.dtype), one_info.draw) if slots else None
+
+    def bulk(i: jax.Array, loop: tuple[PyTree, jax.Array, PyTree]) -> tuple[PyTree, jax.Array, PyTree]:
+        done = i * layout.bulk
+        steps = start + done + jnp.arange(layout.bulk)
+        keys = jax.vmap(partial(jax.random.fold_in, step_key))(steps)
+        noise = noise_of(keys, loop[0])
+        if layout.streamed:
+            batches = jax.tree.map(lambda x: jax.lax.dynamic_slice_in_dim(x, done, layout.bulk), data)
+        else:
+            batches = _batches(layout.batch_size, phase, data, plan, batch_key, steps)
+
+        def one(j: jax.Array, loop: tuple[PyTree, jax.Array, PyTree]) -> tuple[PyTree, jax.Array, PyTree]:
+            state, metrics, draws = loop
+            batch = data if batches is None else take(batches, j)
+            state, info = method.step(take(noise, j), model, phase, state, batch)
+            row = jnp.stack([jnp.asarray(info.metrics[n], jnp.float32) for n in names])
+            metrics = jax.lax.dynamic_update_index_in_dim(metrics, row, done + j, 0)
+            if slots:  # the last draw of every `thin` stays
+                slot = (done + j) // layout.thin
+                draws = jax.tree.map(lambda b, x: jax.lax.dynamic_update_index_in_dim(b, x, slot, 0), draws, info.draw)
+            return state, metrics, draws
+
+        return jax.lax.fori_loop(0, jnp.minimum(layout.bulk, num - done), one, loop)
+
+    rounds = -(-num // layout.bulk)
+    state, metrics, draws = jax.lax.fori_loop(0, rounds, bulk, (carry.state, metrics, draws))
+    named = {name: metrics[:, i] for i, name in enumerate(names)}
+    return Output(Carry(carry.key, state), named, draws, all_finite(state))
+
+
+@partial(jax.jit, static_argnames="layout")
+def run_block(
+    layout: Layout, method: Method, model: Model, phase: Phase, plan: Order, start: Any, num: Any, data: Batch,
+    carry: Carry,
+) -> Output:  # fmt: skip
+    """`num` ≤ capacity steps of every member. Members are the leading axis of `carry` (and of streamed data)."""
+    shared = (method, model, phase, plan, start, num)
+
+    def members(shared: tuple, data: Batch, carry: Carry) -> Output:
+        def single(pair: tuple[Batch, Carry]) -> Output:
+            return _member(layout, *shared, *pair)
+
+        def with_shared_data(carry: Carry) -> Output:
+            return _member(layout, *shared, data, carry)
+
+        if layout.over == "one":
+            one = single((take(data, 0), take(carry, 0))) if layout.streamed else with_shared_data(take(carry, 0))
+            return jax.tree.map(lambda x: x[None], one)
+        mapped = jax.vmap if layout.lockstep and layout.over != "map" else lambda f: partial(jax.lax.map, f)
+        return mapped(single)((data, carry)) if layout.streamed else mapped(with_shared_data)(carry)
+
+    if layout.over != "devices":
+        return members(shared, data, carry)
+    axis = layout.mesh.axis_names[0]  # type: ignore[union-attr]
+    specs = (Spec(), Spec(axis) if layout.streamed else Spec(), Spec(axis))
+    mapped = jax.shard_map(members, mesh=layout.mesh, in_specs=specs, out_specs=Spec(axis), check_vma=False)
+    return mapped(shared, data, carry)

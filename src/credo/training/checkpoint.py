@@ -1,0 +1,131 @@
+"""Checkpoints: Orbax for the state, one safetensors file for each stretch of trace and draws."""
+
+import hashlib
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from credo.core.tree import paths
+from credo.errors import ArtifactError, InputError
+
+PyTree = Any
+
+
+class Checkpoint:
+    """A folder to save to and resume from.
+
+    Args:
+        folder: where; made when first needed.
+        every: seconds between two saves.
+    """
+
+    def __init__(self, folder: str | os.PathLike, every: float = 30.0):
+        self.folder = Path(folder).absolute()
+        self.every = every
+        self._manager: Any = None
+
+    @staticmethod
+    def of(value: Any) -> "Checkpoint | None":
+        """A checkpoint from a path, from itself, or none."""
+        return value if value is None or isinstance(value, Checkpoint) else Checkpoint(value)
+
+    def _open(self) -> Any:
+        if self._manager is None:
+            import orbax.checkpoint as ocp
+
+            options = ocp.CheckpointManagerOptions(max_to_keep=2, create=True, enable_async_checkpointing=False)
+            self._manager = ocp.CheckpointManager(self.folder / "state", options=options)
+        return self._manager
+
+    def save(self, number: int, carry: PyTree, host: dict[str, Any], segment: dict[str, np.ndarray] | None) -> None:
+        """Write what is new since the last save, then the state that refers to it; a kill in between loses nothing.
+
+        `host["segments"]` lists the segments that belong to this state, the new one included.
+        """
+        import orbax.checkpoint as ocp
+
+        if segment:
+            write_arrays(self.folder / "segments" / host["segments"][-1], segment)
+        leaves = {str(i): np.asarray(x) for i, x in enumerate(jax.tree.leaves(carry))}
+        items = ocp.args.Composite(carry=ocp.args.StandardSave(leaves), host=ocp.args.JsonSave(host))
+        self._open().save(number, args=items, force=True)
+        self._open().wait_until_finished()
+
+    def newest(self) -> int | None:
+        """The number of the last whole checkpoint."""
+        return self._open().latest_step() if (self.folder / "state").exists() else None
+
+    def host(self) -> dict[str, Any]:
+        """The host's part of the last checkpoint."""
+        import orbax.checkpoint as ocp
+
+        try:
+            return self._open().restore(self.newest(), args=ocp.args.Composite(host=ocp.args.JsonRestore()))["host"]
+        except (ValueError, OSError, KeyError) as error:
+            raise ArtifactError(f"The checkpoint in {self.folder} is damaged: {error}.") from error
+
+    def restore(self, like: PyTree) -> PyTree:
+        """The saved carry, with the structure, shapes and types of `like`."""
+        import orbax.checkpoint as ocp
+
+        leaves, treedef = jax.tree.flatten(like)
+        target = {str(i): np.zeros(x.shape, x.dtype) for i, x in enumerate(leaves)}
+        args = ocp.args.Composite(carry=ocp.args.StandardRestore(target))
+        saved = self._open().restore(self.newest(), args=args)["carry"]
+        return jax.tree.unflatten(treedef, [saved[str(i)] for i in range(len(leaves))])
+
+    def segment(self, name: str) -> dict[str, np.ndarray]:
+        """The arrays of one stretch."""
+        from safetensors.numpy import load_file
+
+        return load_file(self.folder / "segments" / name)
+
+    def clear(self) -> None:
+        """Remove the folder: the run is finished and saved elsewhere."""
+        if self._manager is not None:
+            self._manager.close()
+            self._manager = None
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
+    """Write a safetensors file whole or not at all."""
+    from safetensors.numpy import save_file
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        save_file({k: np.ascontiguousarray(v) for k, v in arrays.items()}, temporary)
+        with open(temporary, "rb") as file:
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def fingerprint(config: dict[str, Any], source: Any) -> str:
+    """A digest of settings and data: a checkpoint is only resumed by the run that wrote it."""
+    digest = hashlib.sha256(json.dumps(config, sort_keys=True, default=str).encode())
+    for array in [*jax.tree.leaves(source.inputs), source.targets, source.weight]:
+        digest.update(str((array.shape, array.dtype)).encode())
+        if not isinstance(array, np.memmap):
+            digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
+def check_fingerprint(saved: str, expected: str, folder: Path) -> None:
+    """Refuse to continue another run."""
+    if saved != expected:
+        raise InputError(
+            f"The checkpoint in {folder} belongs to a run with other data or settings; remove it or choose another folder."
+        )
+
+
+def pack(prefix: str, tree: PyTree) -> dict[str, np.ndarray]:
+    """The arrays of a tree under string names."""
+    return {f"{prefix}/{path}": np.asarray(x) for path, x in zip(paths(tree), jax.tree.leaves(tree))}

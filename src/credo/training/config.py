@@ -1,0 +1,37 @@
+"""A method and a model as plain data, for `Fit.config` and for files."""
+
+import dataclasses
+from typing import Any
+
+import jax
+import numpy as np
+
+from credo.registry import method_name
+
+
+def plain(value: Any) -> Any:
+    """An object as JSON types: dataclasses by name and fields, arrays by shape where they are not single numbers."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return {"type": type(value).__name__} | fields
+    if isinstance(value, dict):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(v) for v in value]
+    if isinstance(value, np.ndarray | np.generic | jax.Array):
+        return value.item() if np.size(value) == 1 else {"array": list(np.shape(value))}
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    return getattr(value, "__name__", type(value).__name__)
+
+
+def describe(method: Any, model: Any) -> dict[str, Any]:
+    """The settings of a method and a model. β and T are always there: 1 is Bayes."""
+    settings = plain(method)
+    return {
+        "method": method_name(method),
+        "settings": settings,
+        "model": plain(model),
+        "beta": settings.get("beta", 1.0),
+        "temperature": plain(model.temperature),
+    }

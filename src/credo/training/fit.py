@@ -1,0 +1,232 @@
+"""`fit`: from a model, data and a method to a posterior."""
+
+import dataclasses
+import re
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from credo.core.method import Method
+from credo.core.model import Model
+from credo.core.network import Variables
+from credo.errors import InputError, Refusal
+from credo.methods.combine import stages as stages_of
+from credo.registry import build_method
+from credo.training.checkpoint import Checkpoint, check_fingerprint, fingerprint
+from credo.training.clock import COMPILING
+from credo.training.config import describe
+from credo.training.loop import Event, Host, Loop, member_keys
+from credo.training.placement import Placement, place
+from credo.training.source import Source
+from credo.training.status import Status
+
+PyTree = Any
+
+
+@dataclasses.dataclass
+class Fit:
+    """The result of a fit.
+
+    Attributes:
+        posterior: what was learned; `credo.predict` asks it.
+        model: the model as the method saw it.
+        trace: metrics of the last phase, name → [member, step].
+        status: did it work, in sentences.
+        config: every setting, as plain data.
+        phases: metrics of every phase, name → metrics.
+        timing: seconds in all, compiling and running; steps.
+    """
+
+    posterior: Any
+    model: Model
+    trace: dict[str, np.ndarray]
+    status: Status
+    config: dict[str, Any]
+    phases: dict[str, dict[str, np.ndarray]]
+    timing: dict[str, float]
+    target_shape: tuple[int, ...]
+    input_shape: Any
+    loop: Loop | None = dataclasses.field(default=None, repr=False)
+
+    def extend(self, steps: int) -> "Fit":
+        """The same fit with `steps` more draws per chain, without starting again."""
+        loop = self.loop
+        if loop is None:
+            raise InputError("A loaded fit has no chains under way; fit again, or resume from its checkpoint.")
+        if loop.checkpoint is not None:
+            raise InputError("A fit with a checkpoint is extended by fitting again with more steps.")
+        phases = loop.phases(len(loop.stages) - 1)
+        if not phases[-1].keeps_draws:
+            raise Refusal("extend adds draws, and this method keeps none: fit again with start=fit.")
+        host = loop.host
+        host.phase, host.outcome = len(phases) - 1, "running"
+        host.step = loop.records[host.stage, host.phase].trace()["log_density"].shape[1] if not host.step else host.step
+        loop.steps = host.step + steps
+        host.steps = loop.steps
+        return _finish(loop, self.config | {"steps": loop.steps}, time.perf_counter(), COMPILING.seconds)
+
+    def point(self) -> Variables:
+        """The best single point of every member (leading axis: member)."""
+        if self.loop is None:
+            raise InputError("A loaded fit has no state to start from; use its posterior's draws as start weights.")
+        method, model = self.loop.stages[-1]
+        state = jax.tree.map(lambda x: x[: self.loop.placement.members], self.loop.carry.state)  # type: ignore[union-attr]
+        return jax.vmap(lambda s: method.point(model, s))(state)
+
+    def save(self, folder: Any) -> None:
+        """Write a run directory: data only, whole or not at all."""
+        from credo.artifacts import save_fit
+
+        save_fit(self, folder)
+
+
+def fit(
+    key: jax.Array,
+    model: Model,
+    data: Any,
+    method: Any = "bayes_by_backprop",
+    *,
+    steps: int | None = None,
+    epochs: float | None = None,
+    budget: str | float | None = None,
+    batch_size: int | None = None,
+    thin: int = 1,
+    start: Any = None,
+    callbacks: Sequence[Callable[[Event], Any]] = (),
+    checkpoint: Any = None,
+    mesh: Any = None,
+    stream: bool | None = None,
+    progress: bool | None = None,
+) -> Fit:
+    """Infer the posterior of a model's parameters.
+
+    Args:
+        key: a JAX key; the same key, data and settings give the same numbers.
+        model: network, prior and likelihood.
+        data: (inputs, targets) or (inputs, targets, weights); arrays or memory maps.
+        method: a method, its class or its registry name.
+        steps: steps of the last phase, per chain (draws, for samplers). One of steps, epochs and budget.
+        epochs: passes over the data instead.
+        budget: wall-clock time instead ("60s", "5m").
+        batch_size: rows of a minibatch; None takes all rows up to 512 and 128 beyond.
+        thin: keep every thin-th draw.
+        start: Variables, a parameter tree or a Fit to start from.
+        callbacks: functions of an Event, called after every block; True stops the fit.
+        checkpoint: a folder (or Checkpoint) to save to; if it holds this very run, the run goes on from there.
+        mesh: a jax Mesh over whose first axis members are spread.
+        stream: read batches from the host; None decides by size.
+        progress: show a bar; None shows it on a terminal.
+
+    Example:
+        >>> import jax, credo, numpy as np
+        >>> x = np.linspace(-1, 1, 40)[:, None]
+        >>> model = credo.Model(
+        ...     credo.networks.mlp([10]), credo.priors.normal(1.0), credo.likelihoods.gaussian(noise=0.1)
+        ... )
+        >>> fit = credo.fit(jax.random.key(0), model, (x, np.sin(3 * x[:, 0])), "map", steps=200)
+        >>> fit.status.ok
+        True
+    """
+    began, compiled = time.perf_counter(), COMPILING.seconds
+    method = build_method(method)
+    if sum(v is not None for v in (steps, epochs, budget)) > 1:
+        raise InputError("Give one of steps, epochs and budget, not several.")
+    _positive(steps=steps, epochs=epochs, batch_size=batch_size, thin=thin)
+    parts = stages_of(method)
+    notes: list[str] = []
+    stages = []
+    for part in parts:
+        prepared, said = part.prepare(model)
+        stages.append((part, prepared))
+        notes += said
+    source = Source(stages[-1][1], data, stream)
+    placement = place(method.members, getattr(method, "over", "auto"), all(p.lockstep for p in parts), mesh)
+    size = batch_size or (source.num_rows if source.num_rows <= 512 and not source.streamed else 128)
+    size = min(size, source.num_rows)
+    config = describe(method, model) | {
+        "steps": steps, "epochs": epochs, "budget": None if budget is None else seconds(budget), "batch_size": size,
+        "thin": thin, "num_data": source.num_rows, "key": np.asarray(jax.random.key_data(key)).tolist(),
+    }  # fmt: skip
+    loop = Loop(
+        stages, source, placement, member_keys(key, len(stages), placement.padded), steps, epochs,
+        None if budget is None else seconds(budget), size, thin, _start(start, parts[0], method, model, placement),
+        tuple(callbacks), Checkpoint.of(checkpoint), Host(notes=notes), progress,
+    )  # fmt: skip
+    if loop.checkpoint is not None:
+        loop.host.fingerprint = fingerprint(config, source)
+        if loop.checkpoint.newest() is not None:
+            check_fingerprint(loop.checkpoint.host()["fingerprint"], loop.host.fingerprint, loop.checkpoint.folder)
+            loop.resume()
+    return _finish(loop, config, began, compiled)
+
+
+def _finish(loop: Loop, config: dict[str, Any], began: float, compiled: float) -> Fit:
+    loop.run()
+    host, members = loop.host, loop.placement.members
+    method, model = loop.stages[-1]
+    phases = loop.phases(len(loop.stages) - 1)
+    last = loop.records.get((len(loop.stages) - 1, len(phases) - 1))
+    if host.stage < len(loop.stages) - 1 or last is None or (phases[-1].keeps_draws and last.all_draws() is None):
+        if host.outcome == "interrupted":
+            raise KeyboardInterrupt
+        raise Refusal(" ".join(host.notes) or f"The fit was {host.outcome} before it had anything to give.")
+    trace = last.trace()
+    state = jax.tree.map(lambda x: x[:members], loop.carry.state)
+    posterior = method.posterior(model, state, last.all_draws())
+    total, compiling = time.perf_counter() - began, COMPILING.seconds - compiled
+    timing = {"seconds_fit": total, "seconds_compile": compiling, "seconds_run": max(0.0, total - compiling)}
+    timing["steps"] = int(next(iter(trace.values())).shape[1])
+    names = [p.name for p in phases]
+    traces = {
+        names[p]: r.trace() for (s, p), r in loop.records.items() if s == len(loop.stages) - 1 and p < len(names)
+    }
+    status = Status.of(host.outcome, [*host.notes, *method.notes(trace)])
+    shapes = jax.tree.map(lambda x: tuple(x.shape[1:]), loop.source.inputs)
+    return Fit(posterior, model, trace, status, config, traces, timing, loop.source.target_shape, shapes, loop)
+
+
+def _start(start: Any, first: Method, method: Method, model: Model, placement: Placement) -> Variables | None:
+    """Start variables with the member axis, or None for fresh ones."""
+    pretrained = getattr(model.network, "pretrained", False)
+    if start is None and not pretrained:
+        return None
+    if isinstance(start, Fit):
+        given = start.point()
+        count = jax.tree.leaves(given.params)[0].shape[0]
+    else:
+        count = 1
+    if method.members > 1 and count == 1 and first.several_starts:
+        raise Refusal(
+            f"{type(method).__name__} needs a different start for each of its {method.members} members, and one given "
+            "set of weights would make them all alike: pass a factory instead of an instance, and no start."
+        )
+    if start is None:
+        return None  # the adapter itself starts every member at the given weights
+    if not isinstance(start, Fit):
+        variables = start if isinstance(start, Variables) else Variables(start, {})
+        given = jax.tree.map(lambda x: np.asarray(x)[None], variables)
+    if count not in (1, placement.members):
+        raise InputError(f"The start has {count} members but the method has {placement.members}; they must agree.")
+    index = np.minimum(np.arange(placement.padded), count - 1)
+    return jax.tree.map(lambda x: np.asarray(x)[index], given)
+
+
+def _positive(**values: Any) -> None:
+    for name, value in values.items():
+        if value is not None and not value > 0:
+            raise InputError(f"{name} must be positive, got {value}.")
+
+
+def seconds(budget: str | float) -> float:
+    """Seconds in "90s", "5m", "1.5h" or a number."""
+    match = re.fullmatch(r"\s*([0-9.]+)\s*(s|m|h)?\s*", str(budget))
+    try:
+        value = float(match[1]) * {"s": 1, "m": 60, "h": 3600, None: 1}[match[2]] if match else 0.0
+    except ValueError:
+        value = 0.0
+    if value <= 0:
+        raise InputError(f'A budget looks like "60s", "5m" or "1h", got {budget!r}.')
+    return value

@@ -1,0 +1,357 @@
+"""The host's side of a fit: blocks one after another, with progress, retries, checkpoints and Ctrl-C."""
+
+import dataclasses
+import signal
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from credo.core.batch import Batch
+from credo.core.method import Method, Phase
+from credo.core.model import Model
+from credo.core.network import Variables
+from credo.core.tree import num_bytes, take
+from credo.data.batches import Order, order
+from credo.errors import InputError
+from credo.training.block import Carry, Layout, noise_bytes, plan_sizes, run_block, step_shapes
+from credo.training.checkpoint import Checkpoint
+from credo.training.placement import Placement
+from credo.training.progress import Progress
+from credo.training.record import Record
+from credo.training.source import Source
+
+PyTree = Any
+BLOCK_SECONDS = 0.3  # aim of one block: progress moves and Ctrl-C answers within about this time
+RETRIES = 8
+
+
+class Event(NamedTuple):
+    """What callbacks see after every block; a callback that returns True ends the fit."""
+
+    method: str
+    phase: str
+    step: int
+    steps: int
+    metrics: dict[str, float]
+    seconds: float
+
+
+@dataclasses.dataclass
+class Host:
+    """Where the fit is: everything about it that is not an array (JSON, part of every checkpoint)."""
+
+    stage: int = 0
+    phase: int = 0
+    step: int = 0
+    steps: int = 0  # length of the phase; under a budget the current estimate
+    lowered: int = 0  # how often the step size was lowered in this stage
+    seconds: float = 0.0
+    notes: list[str] = dataclasses.field(default_factory=list)
+    segments: list[str] = dataclasses.field(default_factory=list)
+    outcome: str = "running"
+    fingerprint: str = ""
+
+
+@jax.jit
+def start_members(method: Method, model: Model, keys: jax.Array, batch: Batch, start: Variables | None) -> Carry:
+    """Every member before its first step; `start` has the member axis, or is None for fresh starts."""
+
+    def one(pair: tuple[jax.Array, Variables | None]) -> Carry:
+        key_init, key_method, key_run = jax.random.split(jax.random.wrap_key_data(pair[0]), 3)
+        variables = model.init(key_init, batch) if pair[1] is None else pair[1]
+        state = method.init(key_method, model, variables, batch)
+        return Carry(jax.random.key_data(key_run), state)
+
+    return jax.lax.map(one, (keys, start))
+
+
+class Interrupt:
+    """Turns the first Ctrl-C into a request to stop after the current block; the second one interrupts at once."""
+
+    def __init__(self) -> None:
+        self.asked = False
+
+    def _ask(self, *_: Any) -> None:
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = True
+
+    def __enter__(self) -> "Interrupt":
+        self._main = threading.current_thread() is threading.main_thread()
+        if self._main:
+            self._old = signal.signal(signal.SIGINT, self._ask)
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        if self._main:
+            signal.signal(signal.SIGINT, self._old)
+
+
+@dataclasses.dataclass
+class Loop:
+    """One fit under way. `stages` are (method, model) pairs that run one after another on the same members."""
+
+    stages: list[tuple[Method, Model]]
+    source: Source
+    placement: Placement
+    keys: jax.Array  # raw keys [stage, member]
+    steps: int | None
+    epochs: float | None
+    budget: float | None
+    batch_size: int
+    thin: int
+    start: Variables | None
+    callbacks: tuple[Callable[[Event], Any], ...]
+    checkpoint: Checkpoint | None
+    host: Host
+    shown: bool | None = None
+
+    def __post_init__(self) -> None:
+        self.records: dict[tuple[int, int], Record] = {}
+        self.carry: Any = None
+        self._began = time.perf_counter()
+        self._last_save = self._began
+        self._data: Batch | None = None
+
+    # ------------------------------------------------------------------ set-up
+    def data(self) -> Batch:
+        """The rows on the device (shared by all members)."""
+        if self._data is None:
+            self._data = self.source.on_device(self.placement.shared)
+        return self._data
+
+    def method(self, stage: int) -> Method:
+        """The method of a stage, with the step size it has come down to. Its numbers are traced, hence arrays."""
+        method: Method | None = self.stages[stage][0]
+        for _ in range(self.host.lowered):
+            method = method.smaller_step() if method is not None else None
+        return numbers(method)
+
+    def phases(self, stage: int) -> tuple[Phase, ...]:
+        """Phases of a stage; only the last stage takes the user's number of steps."""
+        method = self.stages[stage][0]
+        last = stage == len(self.stages) - 1
+        steps = self.steps if last and self.steps is not None else method.default_steps
+        phases = method.phases(self.source.num_rows, steps)
+        if last and self.epochs is not None:
+            if phases[-1].batch != "random":
+                raise InputError("epochs counts passes over minibatches; this method uses all rows at once: give steps.")
+            count = max(1, round(self.epochs * -(-self.source.num_rows // self.batch_size)))
+            phases = (*phases[:-1], dataclasses.replace(phases[-1], steps=count))
+        whole = self.batch_size >= self.source.num_rows and not self.source.streamed
+        return tuple(
+            dataclasses.replace(p, batch="full") if whole and p.batch in ("random", "sweep") else p for p in phases
+        )
+
+    def begin_stage(self) -> None:
+        """Put every member at its start: fresh, given, or where the stage before ended."""
+        stage = self.host.stage
+        method, model = self.method(stage), numbers(self.stages[stage][1])
+        start = self.start
+        if stage > 0:
+            before, before_model = self.method(stage - 1), numbers(self.stages[stage - 1][1])
+            start = jax.vmap(partial(before.point, before_model))(self.carry.state)
+        carry = start_members(method, model, self.keys[stage], self.data(), start)
+        self.carry = jax.device_put(carry, self.placement.by_member)
+
+    # ------------------------------------------------------------------ running
+    def run(self) -> None:
+        """Run to the end, to the end of the budget, or until somebody stops it."""
+        host = self.host
+        if self.carry is None:
+            self.begin_stage()
+        with Progress(self.shown) as bar, Interrupt() as interrupt:
+            while host.stage < len(self.stages):
+                phases = self.phases(host.stage)
+                while host.phase < len(phases):
+                    self._run_phase(phases, bar, interrupt)
+                    if host.outcome != "running":
+                        return
+                    host.phase, host.step, host.steps = host.phase + 1, 0, 0
+                if host.stage + 1 == len(self.stages):
+                    break
+                host.stage, host.phase, host.lowered = host.stage + 1, 0, 0
+                self.begin_stage()
+        host.outcome = "finished"
+
+    def _layout(self, method: Method, model: Model, phase: Phase, plan: Order) -> Layout:
+        member = jax.eval_shape(partial(take, index=0), self.carry)
+        noise, info = step_shapes(self.batch_size, False, method, model, phase, plan, self.data(), member)
+        row_bytes = sum(num_bytes(x) // x.shape[0] for x in jax.tree.leaves((self.data().inputs, self.data().targets)))
+        gathered = row_bytes * self.batch_size if phase.batch in ("random", "sweep") else 0
+        wanted = bool(noise_bytes(noise)) or gathered > 0
+        draw_bytes = num_bytes(info.draw) * self.placement.padded if phase.keeps_draws else 0
+        step_bytes = noise_bytes(noise) + gathered
+        bulk, capacity = plan_sizes(step_bytes, draw_bytes, self.thin if phase.keeps_draws else 1, wanted)
+        streamed = self.source.streamed and phase.batch in ("random", "sweep")
+        if self.source.streamed and phase.batch == "full":
+            raise InputError("This method needs all rows on the device at once, and they do not fit; use a minibatch method.")
+        if streamed:
+            capacity = max(bulk, min(capacity, 2**26 // max(1, gathered * self.placement.padded) // bulk * bulk))
+        place = self.placement
+        thin = self.thin if phase.keeps_draws else 1
+        return Layout(
+            self.batch_size, bulk, capacity, thin, place.padded, place.over, method.lockstep, place.mesh, streamed
+        )  # fmt: skip
+
+    def _run_phase(self, phases: tuple[Phase, ...], bar: Progress, interrupt: Interrupt) -> None:
+        host, phase = self.host, phases[self.host.phase]
+        method, model = self.method(host.stage), numbers(self.stages[host.stage][1])
+        last = host.stage == len(self.stages) - 1 and host.phase == len(phases) - 1
+        timed = self.budget is not None and last
+        host.steps = host.steps or (10**9 if timed else int(phase.steps))
+        plan = order(self.source.num_rows, self.batch_size)
+        phase = numbers(phase)
+        layout = self._layout(method, model, phase, plan)
+        record = self.records.setdefault((host.stage, host.phase), Record())
+        unit, rate = layout.bulk * layout.thin, 0.0
+        num = unit
+        bar.phase(phase.name, host.step, host.steps)
+        while host.step < host.steps:
+            num = min(num, host.steps - host.step, layout.capacity)
+            sized = dataclasses.replace(phase, steps=np.int32(host.steps))
+            data = self._block_data(layout, phase, plan, num)
+            before = time.perf_counter()
+            where = (np.int32(host.step), np.int32(num))
+            output = run_block(layout, method, model, sized, plan, *where, data, self.carry)
+            finite = bool(np.asarray(output.finite)[: self.placement.members].all())
+            seconds = time.perf_counter() - before
+            if not finite:
+                method = self._lower(phase.name)
+                if host.outcome != "running":
+                    return
+                continue
+            self.carry = output.carry
+            kept = -(-num // layout.thin) if phase.keeps_draws else 0
+            record.add(output.metrics, output.draws, num, kept, self.placement.members)
+            host.step += num
+            rate = num / seconds if rate else 0.6 * num / seconds  # the first block also compiles
+            elapsed = self._elapsed()
+            if timed and self.budget is not None:
+                left = self.budget - elapsed
+                host.steps = host.step + max(0, int(left * rate) // unit * unit) if left > 0 else host.step
+            means = {k: float(np.mean(v)) for k, v in record.metrics[-1].items()}
+            bar.update(host.step, host.steps, rate, means)
+            event = Event(type(method).__name__, phase.name, host.step, host.steps, means, elapsed)
+            if any([call(event) for call in self.callbacks]):
+                host.outcome = "stopped by a callback"
+            elif interrupt.asked:
+                host.outcome = "interrupted"
+            self._maybe_save(host.outcome == "interrupted")
+            if host.outcome != "running":
+                return
+            num = max(unit, int(rate * BLOCK_SECONDS) // unit * unit)
+
+    def _block_data(self, layout: Layout, phase: Phase, plan: Order, num: int) -> Batch:
+        if not layout.streamed:
+            return self.data()
+        batch = self.source.stream(
+            phase.batch, self.carry.key, self.host.step, num, layout.capacity, self.batch_size, plan
+        )
+        return jax.device_put(batch, self.placement.by_member)
+
+    def _lower(self, phase: str) -> Method:
+        """Go back to the last good block with a smaller step, or give up with a sentence."""
+        host = self.host
+        smaller = self.stages[host.stage][0].smaller_step()
+        if smaller is None or host.lowered >= RETRIES:
+            host.outcome = "failed"
+            host.notes.append(
+                f"The {phase} phase turned non-finite at step {host.step} and smaller steps did not help: "
+                "check the scale of inputs and targets, and the prior."
+            )
+            return self.method(host.stage)
+        host.lowered += 1
+        method = self.method(host.stage)
+        value = float(getattr(method, str(method.step_field), np.nan)) if method.step_field else float("nan")
+        host.notes.append(
+            f"Step {host.step} of the {phase} phase turned non-finite; went back to the last good block and lowered "
+            f"{method.step_field or 'the step size'} to {value:.3g}."
+        )
+        return method
+
+    # ------------------------------------------------------------------ saving
+    def _elapsed(self) -> float:
+        return self.host.seconds + time.perf_counter() - self._began
+
+    def _maybe_save(self, force: bool) -> None:
+        if self.checkpoint is None:
+            return
+        now = time.perf_counter()
+        if force or now - self._last_save >= self.checkpoint.every:
+            self.save()
+
+    def save(self) -> None:
+        """Write a checkpoint of this moment."""
+        host = self.host
+        assert self.checkpoint is not None
+        segment = self.records[host.stage, host.phase].unsaved()
+        if segment:
+            host.segments.append(f"{host.stage}-{host.phase}-{host.step:012d}.safetensors")
+        saved = dataclasses.replace(host, seconds=self._elapsed(), outcome="running")
+        number = (host.stage * 100 + host.phase) * 10**9 + host.step
+        self.checkpoint.save(number, self.carry, dataclasses.asdict(saved), segment)
+        self._last_save = time.perf_counter()
+
+    def resume(self) -> None:
+        """Take up the last checkpoint: state, place, trace and draws."""
+        assert self.checkpoint is not None
+        host = Host(**self.checkpoint.host())
+        self.host = host
+        like = self._like(host.stage)
+        self.carry = jax.device_put(self.checkpoint.restore(like), self.placement.by_member)
+        for name in host.segments:
+            stage, phase, _ = name.split("-")
+            key = (int(stage), int(phase))
+            record = self.records.setdefault(key, Record())
+            record.restore(self.checkpoint.segment(name), self._draw_structure(*key))
+
+    def _like(self, stage: int) -> Carry:
+        """The structure of a stage's carry, without computing it."""
+        start = self.start
+        carry: Any = None
+        for s in range(stage + 1):
+            method, model = self.method(s), numbers(self.stages[s][1])
+            if s:
+                before, before_model = self.method(s - 1), numbers(self.stages[s - 1][1])
+                start = jax.eval_shape(jax.vmap(partial(before.point, before_model)), carry.state)
+            carry = jax.eval_shape(start_members, method, model, self.keys[s], self.data(), start)
+        return carry
+
+    def _draw_structure(self, stage: int, phase: int) -> Any:
+        method, model = self.method(stage), numbers(self.stages[stage][1])
+        plan = order(self.source.num_rows, self.batch_size)
+        member = jax.eval_shape(partial(take, index=0), self._like(stage))
+        kind = numbers(self.phases(stage)[phase])
+        info = step_shapes(self.batch_size, False, method, model, kind, plan, self.data(), member)[1]
+        return jax.tree.structure(info.draw if kind.keeps_draws else None)
+
+
+def numbers(tree: Any) -> Any:
+    """Python numbers inside an object as arrays of a fixed type, so that their values never cause a new program."""
+
+    def one(x: Any) -> Any:
+        if isinstance(x, bool | np.bool_):
+            return np.bool_(x)
+        if isinstance(x, int | np.integer):
+            return np.int32(x)
+        return np.float32(x) if isinstance(x, float | np.floating) else x
+
+    return jax.tree.map(one, tree)
+
+
+def member_keys(key: jax.Array, stages: int, members: int) -> jax.Array:
+    """Raw threefry keys [stage, member], whatever kind of key came. Padding members does not change the others."""
+    words = jax.random.bits(key, (2,), jnp.uint32)
+    base = jax.random.wrap_key_data(words, impl="threefry2x32")
+    grid = [
+        [jax.random.key_data(jax.random.fold_in(jax.random.fold_in(base, s), m)) for m in range(members)]
+        for s in range(stages)
+    ]
+    return jnp.array(grid)

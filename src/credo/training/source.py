@@ -1,0 +1,116 @@
+"""Data for the loop: checked, padded to a bucket, on the device or streamed from the host."""
+
+import os
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from credo.core.batch import Batch
+from credo.core.model import Model
+from credo.data.batches import Order, bucket, pad_rows, random_rows, sweep_rows
+from credo.errors import InputError
+
+PyTree = Any
+RANDOM_ROWS = jax.jit(random_rows, static_argnums=2)
+
+
+class Source:
+    """The training data of one fit: host arrays, and what the loop needs to know about them."""
+
+    def __init__(self, model: Model, data: Any, stream: bool | None = None):
+        inputs, targets, weight = _split(data)
+        self.inputs = jax.tree.map(_numeric, inputs)
+        self.target_shape = tuple(np.shape(targets)[1:])
+        self.targets = model.likelihood.prepare(targets)
+        self.num_rows = len(self.targets)
+        self._check_lengths()
+        self.weight = _weights(weight, self.num_rows)
+        if (self.weight == 0).any():
+            self._drop(self.weight > 0)
+        leaves = jax.tree.leaves(self.inputs)
+        self.bytes = sum(x.nbytes for x in [*leaves, self.targets])
+        mapped = any(isinstance(x, np.memmap) for x in leaves)
+        self.streamed = (mapped or self.bytes > _device_room()) if stream is None else stream
+        if not mapped:
+            self._check_finite()
+
+    def _check_lengths(self) -> None:
+        if self.num_rows == 0:
+            raise InputError("There are no rows to learn from: inputs and targets are empty.")
+        for x in jax.tree.leaves(self.inputs):
+            if x.ndim < 2:
+                raise InputError(f"Inputs must have shape [rows, features], got {list(x.shape)}; reshape with x[:, None].")
+            if len(x) != self.num_rows:
+                raise InputError(f"Inputs have {len(x)} rows but targets have {self.num_rows}; they must agree.")
+
+    def _check_finite(self) -> None:
+        for x in jax.tree.leaves(self.inputs):
+            if x.dtype.kind == "f" and not np.isfinite(x).all():
+                raise InputError("Inputs contain NaN or infinite values; remove or replace those rows.")
+
+    def _drop(self, keep: np.ndarray) -> None:
+        self.inputs = jax.tree.map(lambda x: x[keep], self.inputs)
+        self.targets, self.weight = self.targets[keep], self.weight[keep]
+        self.num_rows = len(self.targets)
+
+    def on_device(self, sharding: Any = None) -> Batch:
+        """All rows, padded to a bucket with rows that weigh nothing; only the first rows where data is streamed."""
+        rows = min(self.num_rows, 1024) if self.streamed else self.num_rows
+        length = bucket(rows)
+        arrays = jax.tree.map(lambda x: pad_rows(np.asarray(x[:rows]), length), self.inputs)
+        batch = Batch(
+            arrays, pad_rows(self.targets[:rows], length), pad_rows(self.weight[:rows], length),
+            np.float32(self.num_rows),
+        )  # fmt: skip
+        return jax.device_put(batch, sharding)
+
+    def stream(
+        self, kind: str, keys: jax.Array, start: int, num: int, capacity: int, batch_size: int, plan: Order
+    ) -> Batch:
+        """The batches of steps start … start + num for every member [member, capacity, M, ...], read on the host."""
+        steps = jnp.minimum(start + jnp.arange(capacity), start + max(num, 1) - 1)
+        batch_keys = jax.vmap(lambda k: jax.random.split(jax.random.wrap_key_data(k))[1])(keys)
+        if kind == "random":
+            pairs = [RANDOM_ROWS(k, steps, batch_size, plan) for k in batch_keys]
+        else:
+            pairs = [sweep_rows(steps, batch_size, plan)] * len(batch_keys)
+        rows, valid = (np.stack([np.asarray(p[i]) for p in pairs]) for i in (0, 1))
+        weight = np.where(valid, self.weight[rows], 0.0).astype(np.float32)
+        inputs = jax.tree.map(lambda x: np.asarray(x[rows.ravel()]).reshape(*rows.shape, *x.shape[1:]), self.inputs)
+        num_data = np.full(rows.shape[:2], self.num_rows, np.float32)
+        return Batch(inputs, self.targets[rows], weight, num_data)
+
+
+def _split(data: Any) -> tuple[Any, Any, Any]:
+    if isinstance(data, Batch):
+        return data.inputs, data.targets, data.weight
+    if not isinstance(data, tuple | list) or len(data) not in (2, 3):
+        raise InputError("Data must be a pair (inputs, targets) or a triple (inputs, targets, weights).")
+    return data[0], data[1], data[2] if len(data) == 3 else None
+
+
+def _numeric(x: Any) -> np.ndarray:
+    """Arrays as they are where large (memory maps), else float32; integers (tokens, pixels) keep their type."""
+    array = x if isinstance(x, np.ndarray) else np.asarray(x)
+    if array.dtype.kind not in "fiub":
+        raise InputError(f"Inputs must be numeric, got dtype {array.dtype}.")
+    return array.astype(np.float32) if array.dtype == np.float64 or array.dtype.kind == "b" else array
+
+
+def _weights(weight: Any, rows: int) -> np.ndarray:
+    if weight is None:
+        return np.ones(rows, np.float32)
+    array = np.asarray(weight, np.float32)
+    if array.shape != (rows,) or not np.isfinite(array).all() or (array < 0).any() or not array.any():
+        raise InputError(f"Weights must be {rows} finite numbers of at least 0, not all 0.")
+    return array
+
+
+def _device_room() -> float:
+    """Bytes that data may take on the device before it is streamed: a quarter of its memory."""
+    stats = jax.local_devices()[0].memory_stats() or {}
+    if "bytes_limit" in stats:
+        return 0.25 * stats["bytes_limit"]
+    return 0.25 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
