@@ -49,7 +49,7 @@ CLASSES = {row.builder.partition(":")[2]: row for row in ROWS}
 
 
 def did_you_mean(name: str, known: Any) -> str:
-    """" Did you mean 'x'?" or nothing."""
+    """ " Did you mean 'x'?" or nothing."""
     close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
     return f" Did you mean {close[0]!r}?" if close else ""
 

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 PyTree = Any
 
@@ -28,3 +29,17 @@ class Batch(NamedTuple):
         """
         kept = jnp.where(self.weight > 0, self.weight * per_row, 0.0)
         return self.num_data / jnp.maximum(self.num_rows, 1) * kept.sum()
+
+
+def bucket(num_rows: int) -> int:
+    """N rounded up to one of few sizes (at most an eighth more), so that data sets of similar size share a program."""
+    if num_rows <= 64:
+        return max(8, -(-num_rows // 8) * 8)
+    unit = 2 ** (int(num_rows - 1).bit_length() - 4)
+    return -(-num_rows // unit) * unit
+
+
+def pad_rows(array: np.ndarray, length: int) -> np.ndarray:
+    """The array with zero rows appended up to `length`."""
+    missing = length - array.shape[0]
+    return array if missing == 0 else np.pad(array, [(0, missing)] + [(0, 0)] * (array.ndim - 1))

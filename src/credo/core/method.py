@@ -43,9 +43,15 @@ class Method:
     """
 
     default_steps: ClassVar[int] = 1000  # steps of the last phase when the user gives none
-    lockstep: ClassVar[bool] = True  # False: steps differ in length, so members run one after another per device
-    step_field: ClassVar[str | None] = None  # the hyper-parameter that is lowered when a step turns non-finite
-    several_starts: ClassVar[bool] = False  # True: needs a fresh start for every member, a given one is refused
+    lockstep: ClassVar[bool] = (
+        True  # False: steps differ in length, so members run one after another per device
+    )
+    step_field: ClassVar[str | None] = (
+        None  # the hyper-parameter that is lowered when a step turns non-finite
+    )
+    several_starts: ClassVar[bool] = (
+        False  # True: needs a fresh start for every member, a given one is refused
+    )
     members: Any = 1  # chains or ensemble members
     over: Any = "auto"  # how members are mapped: "vmap", "map", "devices" or "auto"
 
@@ -65,7 +71,9 @@ class Method:
         """The randomness of one step. The loop draws it for many steps at once; `step` gets it in place of a key."""
         return key
 
-    def step(self, noise: PyTree, model: Model, phase: Phase, state: State, batch: Batch) -> tuple[State, Info]:
+    def step(
+        self, noise: PyTree, model: Model, phase: Phase, state: State, batch: Batch
+    ) -> tuple[State, Info]:
         """One step of one member."""
         raise TypeError(f"{type(self).__name__} does not say its step")
 

@@ -29,20 +29,6 @@ def order(num_rows: int, batch_size: int) -> Order:
     return Order(*(np.int32(s) for s in sizes))
 
 
-def bucket(num_rows: int) -> int:
-    """N rounded up to one of few sizes (at most an eighth more), so that data sets of similar size share a program."""
-    if num_rows <= 64:
-        return max(8, -(-num_rows // 8) * 8)
-    unit = 2 ** (int(num_rows - 1).bit_length() - 4)
-    return -(-num_rows // unit) * unit
-
-
-def pad_rows(array: np.ndarray, length: int) -> np.ndarray:
-    """The array with zero rows appended up to `length`."""
-    missing = length - array.shape[0]
-    return array if missing == 0 else np.pad(array, [(0, missing)] + [(0, 0)] * (array.ndim - 1))
-
-
 def _mix(x: jax.Array) -> jax.Array:
     """A 32-bit avalanche (the finaliser of MurmurHash3, public domain)."""
     x = (x ^ (x >> 16)) * jnp.uint32(0x85EBCA6B)

@@ -40,15 +40,18 @@ class Kind(NamedTuple):
     note: str = ""
 
 
-def find_kind(series: pd.Series) -> Kind:
-    """Decide how a column of training rows is read; "none" means it is left out, for the reason in `note`."""
+def find_kind(series: pd.Series, ids: bool = True) -> Kind:
+    """Decide how a column of training rows is read; "none" means it is left out, for the reason in `note`.
+
+    With `ids`, columns that only name the rows are left out.
+    """
     import pandas as pd
 
     dtype: Any = series.dtype
     if parse.missing_mask(series).all():
         return _left_out(series, "has no values in the training rows")
     if isinstance(dtype, pd.CategoricalDtype):
-        return _category(series)
+        return _category(series, ids)
     if pd.api.types.is_bool_dtype(dtype):
         return Kind("boolean")
     if pd.api.types.is_datetime64_any_dtype(dtype):
@@ -56,13 +59,13 @@ def find_kind(series: pd.Series) -> Kind:
     if pd.api.types.is_timedelta64_dtype(dtype):
         return Kind("numeric")
     if pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_complex_dtype(dtype):
-        return _row_number(series) or Kind("numeric")
+        return (_row_number(series) if ids else None) or Kind("numeric")
     if parse.is_text(series):
-        return _text(series)
+        return _text(series, ids)
     return _left_out(series, f"holds values of the type {dtype}")
 
 
-def _text(series: pd.Series) -> Kind:
+def _text(series: pd.Series, ids: bool) -> Kind:
     try:
         codes, values = parse.distinct(series)
     except TypeError:
@@ -77,7 +80,7 @@ def _text(series: pd.Series) -> Kind:
     if found is not None:
         return found
     _refuse_mixture(series, codes, numeric)
-    return _category(series)
+    return _category(series, ids)
 
 
 def _first_rows(codes: np.ndarray, count: int) -> np.ndarray:
@@ -94,17 +97,18 @@ def _refuse_mixture(series: pd.Series, codes: np.ndarray, numeric: np.ndarray) -
     if numeric.sum() > ID_DISTINCT and seen.mean() >= NUMERIC_SHARE:
         place = int(np.argmin(seen))
         raise InputError(
-            f"Column '{series.name}' holds numbers but also text such as '{str(series.iloc[place]):.60}' in "
+            f"Column '{series.name}' holds numbers but also text such as '{series.iloc[place]!s:.60}' in "
             f"{parse.row_name(series, place)}; replace the text by numbers or by empty cells."
         )
 
 
-def _category(series: pd.Series) -> Kind:
+def _category(series: pd.Series, ids: bool) -> Kind:
+    """Tell categories from ids and free text, by how often their values come again."""
     codes, keys = parse.text_keys(series)
     present = int((codes >= 0).sum())
-    if len(keys) > ID_DISTINCT and 2 * len(keys) > present:
+    if ids and len(keys) > ID_DISTINCT and 2 * len(keys) > present:
         return _left_out(
-            series, f"has {len(keys)} distinct texts in {present} rows, as an id or free text would"
+            series, f"looks like an id or free text ({len(keys)} distinct texts in {present} rows)"
         )
     return Kind("category")
 

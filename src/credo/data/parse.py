@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -92,7 +92,9 @@ def missing_sentence(series: pd.Series, mask: np.ndarray) -> str:
     )
 
 
-def numbers(series: pd.Series, purpose: str = "numbers") -> np.ndarray:
+def numbers(
+    series: pd.Series, purpose: str = "numbers", advice: str = "correct it or leave the cell empty"
+) -> np.ndarray:
     """Return float64 values, NaN where missing; text and infinities raise `InputError`."""
     import pandas as pd
 
@@ -105,7 +107,7 @@ def numbers(series: pd.Series, purpose: str = "numbers") -> np.ndarray:
     if pd.api.types.is_timedelta64_dtype(series.dtype):
         values = series.dt.total_seconds().to_numpy(np.float64)
     elif is_text(series):
-        values = _numbers_in_text(series, purpose)
+        values = _numbers_in_text(series, purpose, advice)
     else:
         values = series.to_numpy(dtype=np.float64, na_value=np.nan)
     infinite = np.isinf(values)
@@ -118,14 +120,14 @@ def numbers(series: pd.Series, purpose: str = "numbers") -> np.ndarray:
     return values
 
 
-def _numbers_in_text(series: pd.Series, purpose: str) -> np.ndarray:
+def _numbers_in_text(series: pd.Series, purpose: str, advice: str) -> np.ndarray:
     values = lenient_numbers(series)
     bad = np.isnan(values) & ~missing_mask(series)
     if bad.any():
         place = int(bad.argmax())
         raise InputError(
             f"Column '{series.name}' should hold {purpose} but has {_shown(series.iloc[place])} in "
-            f"{row_name(series, place)}; correct it or leave the cell empty."
+            f"{row_name(series, place)}; {advice}."
         )
     return values
 
@@ -220,5 +222,28 @@ def text_key(value: Any) -> str:
     return str(value)
 
 
+def places(series: pd.Series, keys: Sequence[str], known: Sequence[str]) -> list[int]:
+    """Return for each key of a column its place among the known texts, or -1.
+
+    A file whose cells all look like numbers or truth values loses their spelling ("007", "true"), so where a
+    column is not text, a key is also found by its meaning if only one known text has it.
+    """
+    exact = {text: place for place, text in enumerate(known)}
+    if is_text(series):
+        return [exact.get(key, -1) for key in keys]
+    meaning: dict[str, list[int]] = {}
+    for place, text in enumerate(known):
+        meaning.setdefault(_meaning(text), []).append(place)
+    only = {text: found[0] for text, found in meaning.items() if len(found) == 1}
+    return [exact.get(key, only.get(_meaning(key), -1)) for key in keys]
+
+
+def _meaning(text: str) -> str:
+    try:
+        return text_key(float(text))
+    except ValueError:
+        return text.lower() if text.lower() in TRUE_WORDS else text
+
+
 def _shown(value: Any) -> str:
-    return f"'{str(value):.60}'"
+    return f"'{value!s:.60}'"

@@ -1,4 +1,17 @@
 """Likelihoods: what the targets are, given the network's outputs."""
 
+from credo.likelihoods.bernoulli import Bernoulli as Bernoulli
+from credo.likelihoods.bernoulli import bernoulli as bernoulli
+from credo.likelihoods.categorical import Categorical as Categorical
+from credo.likelihoods.categorical import categorical as categorical
+from credo.likelihoods.defaults import default_likelihood as default_likelihood
 from credo.likelihoods.gaussian import Gaussian as Gaussian
 from credo.likelihoods.gaussian import gaussian as gaussian
+from credo.likelihoods.heteroscedastic import Heteroscedastic as Heteroscedastic
+from credo.likelihoods.heteroscedastic import heteroscedastic as heteroscedastic
+from credo.likelihoods.negative_binomial import NegativeBinomial as NegativeBinomial
+from credo.likelihoods.negative_binomial import negative_binomial as negative_binomial
+from credo.likelihoods.poisson import Poisson as Poisson
+from credo.likelihoods.poisson import poisson as poisson
+from credo.likelihoods.student_t import StudentT as StudentT
+from credo.likelihoods.student_t import student_t as student_t

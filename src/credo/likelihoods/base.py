@@ -1,14 +1,130 @@
-"""What likelihoods share: checks of targets and one positive parameter that is known, learned or inferred."""
+"""What likelihoods share: checks of targets, and parameters that are absent, known, learned or inferred."""
 
-from typing import Any
+import dataclasses
+import math
+from typing import Any, Self
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from credo.errors import InputError
+from credo.core.tree import leaf, struct
+from credo.errors import InputError, Refusal
 
 PyTree = Any
+
+HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
+
+
+class NoParameters:
+    """A likelihood whose every number comes from the network: ν is empty."""
+
+    @property
+    def point(self) -> bool:
+        """There is nothing to learn as a point."""
+        return False
+
+    def init(self, targets: jax.Array, weight: jax.Array) -> PyTree:
+        """No parameters."""
+        return {}
+
+    def log_prior(self, params: PyTree) -> jax.Array:
+        """0: an empty ν has no prior."""
+        return jnp.zeros(())
+
+    def inferring(self) -> Self:
+        """The same likelihood: nothing is learned as a point."""
+        return self
+
+
+class Classes(NoParameters):
+    """What classification likelihoods share; a subclass brings `log_probs`."""
+
+    kind = "classes"
+
+    def log_probs(self, params: PyTree, outputs: jax.Array) -> jax.Array:
+        """log p(y = c | f) of every class [n, C]."""
+        raise NotImplementedError
+
+    def mean(self, params: PyTree, outputs: jax.Array) -> jax.Array:
+        """Class probabilities [n, C]."""
+        return jnp.exp(self.log_probs(params, outputs))
+
+    def cdf(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
+        """Refused: classes have no order."""
+        raise Refusal("Classes have no order, so there is no distribution function; use log_probs or mean.")
+
+
+@struct
+class ScaleNoise:
+    """y = f + σ ε with one σ for each entry of y.
+
+    noise: "known" (σ = scale), "learned" (a point) or "inferred" (log σ ~ N(prior_loc, prior_scale²)).
+    """
+
+    noise: str = "learned"
+    scale: Any = leaf(default=None)
+    prior_loc: Any = leaf(default=-1.0)
+    prior_scale: Any = leaf(default=2.0)
+
+    kind = "real"
+
+    @property
+    def point(self) -> bool:
+        """True where σ is learned as a point."""
+        return self.noise == "learned"
+
+    def prepare(self, targets: np.ndarray) -> np.ndarray:
+        """Finite numbers [n, k]."""
+        return real_targets(targets, type(self).__name__)
+
+    def num_outputs(self, targets: Any) -> int:
+        """One output for each entry of y."""
+        return targets.shape[1]
+
+    def init(self, targets: jax.Array, weight: jax.Array) -> PyTree:
+        """log σ starts at half the standard deviation of the targets."""
+        if self.noise == "known":
+            return {}
+        return {"log_scale": jnp.log(0.5 * weighted_std(targets, weight) + 1e-3)}
+
+    def log_prior(self, params: PyTree) -> jax.Array:
+        """log N(log σ; prior_loc, prior_scale²) where σ is inferred, else 0."""
+        if self.noise != "inferred":
+            return jnp.zeros(())
+        return log_normal_prior(params["log_scale"], self.prior_loc, self.prior_scale)
+
+    def inferring(self) -> Self:
+        """The same likelihood with a learned σ put under its prior."""
+        return dataclasses.replace(self, noise="inferred") if self.point else self
+
+    def log_sigma(self, params: PyTree) -> jax.Array:
+        """log σ [k] (or a scalar)."""
+        return params["log_scale"] if "log_scale" in params else jnp.log(self.scale)
+
+    def sigma(self, params: PyTree) -> jax.Array:
+        """The noise scale σ [k] (or a scalar)."""
+        return jnp.exp(self.log_sigma(params))
+
+
+def known_or(value: float | str, name: str) -> tuple[str, float | None]:
+    """A builder's positive number, "learned" or "inferred" as (mode, number), e.g. ("known", 0.1)."""
+    if isinstance(value, str):
+        if value not in ("learned", "inferred"):
+            raise InputError(f'{name} must be a positive number, "learned" or "inferred", got {value!r}.')
+        return value, None
+    if not 0 < value < math.inf:
+        raise InputError(f"A known {name} must be a positive, finite number, got {value}.")
+    return "known", float(value)
+
+
+def log_normal_parameters(prior_loc: float, prior_scale: float) -> tuple[float, float]:
+    """The checked mean and standard deviation of a log-normal prior."""
+    if not (math.isfinite(prior_loc) and 0 < prior_scale < math.inf):
+        raise InputError(
+            f"A prior needs a finite prior_loc and a positive prior_scale, got {prior_loc}, {prior_scale}."
+        )
+    return float(prior_loc), float(prior_scale)
 
 
 def real_targets(targets: np.ndarray, name: str) -> np.ndarray:
@@ -18,19 +134,65 @@ def real_targets(targets: np.ndarray, name: str) -> np.ndarray:
         raise InputError(f"The {name} likelihood needs numeric targets, got dtype {array.dtype}.")
     if array.ndim not in (1, 2):
         raise InputError(f"Targets must have shape [rows] or [rows, outputs], got {list(array.shape)}.")
-    array = array.astype(np.float32).reshape(len(array), -1)
+    array = array.astype(np.float32)
+    array = array[:, None] if array.ndim == 1 else array
     if not np.isfinite(array).all():
         raise InputError("Targets contain NaN or infinite values; remove or replace those rows.")
     return array
 
 
+def count_targets(targets: np.ndarray, name: str) -> np.ndarray:
+    """Whole numbers of at least 0, of shape [n, k]."""
+    array = real_targets(targets, name)
+    bad = array[(array < 0) | (array != np.floor(array))]
+    if bad.size:
+        raise InputError(f"The {name} likelihood needs counts 0, 1, 2, …, got {bad[0]:g}.")
+    return array
+
+
+def class_targets(targets: np.ndarray, num_classes: int, name: str) -> np.ndarray:
+    """Class indices 0 … num_classes − 1 of shape [n]."""
+    array = np.asarray(targets)
+    if array.dtype.kind not in "fiub":
+        raise InputError(
+            f"The {name} likelihood needs classes as whole numbers, got dtype {array.dtype}; "
+            f"encode the labels as 0 to {num_classes - 1}."
+        )
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise InputError(f"Class targets must have shape [rows] or [rows, 1], got {list(array.shape)}.")
+    good = (array >= 0) & (array < num_classes) & (np.floor(array) == array)
+    if not good.all():
+        raise InputError(
+            f"Classes must be whole numbers from 0 to {num_classes - 1}, got {array[~good][0]}; "
+            "encode the labels, or correct the number of classes."
+        )
+    return array.astype(np.int32)
+
+
 def log_normal_prior(log_value: jax.Array, loc: Any, scale: Any) -> jax.Array:
-    """Density of log v for v ~ LogNormal(loc, scale²): the Jacobian is inside, because v = exp(log v) is what is normal."""
+    """Density of log v for v ~ LogNormal(loc, scale²): log v is the parameter, so no Jacobian."""
     return jax.scipy.stats.norm.logpdf(log_value, loc, scale).sum()
 
 
-def weighted_std(targets: jax.Array, weight: jax.Array) -> jax.Array:
-    """Standard deviation of each column [k] over rows that count, centred before squaring."""
+def weighted_moments(targets: jax.Array, weight: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Mean and variance of each column [k] over rows that count, centred before squaring."""
     total = jnp.maximum(weight.sum(), 1e-6)
     mean = (weight[:, None] * targets).sum(0) / total
-    return jnp.sqrt((weight[:, None] * (targets - mean) ** 2).sum(0) / total)
+    return mean, (weight[:, None] * (targets - mean) ** 2).sum(0) / total
+
+
+def weighted_std(targets: jax.Array, weight: jax.Array) -> jax.Array:
+    """Standard deviation of each column [k] over rows that count."""
+    return jnp.sqrt(weighted_moments(targets, weight)[1])
+
+
+def spread(value: Any, outputs: jax.Array) -> jax.Array:
+    """One number for each column, as an array like the outputs [n, k]."""
+    return jnp.broadcast_to(jnp.asarray(value, outputs.dtype), outputs.shape)
+
+
+def diagonal(values: jax.Array) -> jax.Array:
+    """Rows [n, k] as diagonal matrices [n, k, k]."""
+    return values[..., None] * jnp.eye(values.shape[-1], dtype=values.dtype)

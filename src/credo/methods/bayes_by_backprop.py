@@ -83,7 +83,9 @@ class BayesByBackprop(Method):
         return (Phase("optimise", steps, "random"),)
 
     def init(self, key: jax.Array, model: Model, variables: Variables, data: Batch) -> MeanFieldState:
-        random = {k: v for k, v in variables.params.items() if not (k == "likelihood" and model.likelihood.point)}
+        random = {
+            k: v for k, v in variables.params.items() if not (k == "likelihood" and model.likelihood.point)
+        }
         points = {k: v for k, v in variables.params.items() if k not in random}
         layout = Layout.of(random)
         mean = layout.ravel(random)
@@ -138,7 +140,9 @@ class BayesByBackprop(Method):
         (_, (metrics, network)), gradient = jax.value_and_grad(loss, has_aux=True)(state.values)
         rate = self.learning_rate * fade(self.schedule, state.step, phase.steps)
         values, memory = descend(self.optimiser, rate, gradient, state.memory, state.values)
-        state = MeanFieldState(state.step + 1, values, memory, network, state.prior, state.random, state.layout)
+        state = MeanFieldState(
+            state.step + 1, values, memory, network, state.prior, state.random, state.layout
+        )
         return state, Info(metrics)
 
     def _terms(
@@ -157,7 +161,9 @@ class BayesByBackprop(Method):
             if self.estimator == "local":
                 moments = [state.random.unravel(t)["network"] for t in (mean, std)]  # type: ignore[union-attr]
                 outputs, network = model.network.apply_local(*moments, batch.inputs, key), state.network  # type: ignore[attr-defined]
-                per_row = model.likelihood.log_prob(model.complete(params)["likelihood"], outputs, batch.targets)
+                per_row = model.likelihood.log_prob(
+                    model.complete(params)["likelihood"], outputs, batch.targets
+                )
             else:
                 per_row, network = model.log_likelihood(variables, batch, key=key, train=True)
             prior = model.log_prior(params) if state.prior is None else self._rest_of_prior(model, params)
@@ -193,7 +199,9 @@ class BayesByBackprop(Method):
         return MeanField(*jax.vmap(one)(state))
 
 
-def _expected_log_normal(mean: PyTree, log_std: PyTree, loc: PyTree, log_scale: PyTree, where: PyTree) -> jax.Array:
+def _expected_log_normal(
+    mean: PyTree, log_std: PyTree, loc: PyTree, log_scale: PyTree, where: PyTree
+) -> jax.Array:
     """E_q[log N(θ; loc, scale²)] for θ ~ N(mean, std²), summed over the entries that `where` marks with 1."""
 
     def one(m: jax.Array, r: jax.Array, a: jax.Array, b: jax.Array, w: jax.Array) -> jax.Array:

@@ -28,7 +28,9 @@ class ChainState:
     chain: Any = leaf()  # BlackJAX's HMCState: position, log density, gradient
     step_size: jax.Array = leaf()
     inverse_mass: jax.Array = leaf()
-    adaptation: PyTree = leaf()  # (dual averaging, mass matrix, windows [warmup, 2], step); () without warm-up
+    adaptation: PyTree = (
+        leaf()
+    )  # (dual averaging, mass matrix, windows [warmup, 2], step); () without warm-up
     network: PyTree = leaf()
     layout: Layout | None = None
 
@@ -59,7 +61,9 @@ class HamiltonianMethod(Method):
         if self.mass not in ("diagonal", "dense"):
             raise Refusal(f'mass must be "diagonal" or "dense", got {self.mass!r}.')
         if self.warmup < 0 or (self.warmup == 0 and self.step_size is None):
-            raise InputError("Without warm-up the step size cannot be learned: give step_size, or warmup > 0.")
+            raise InputError(
+                "Without warm-up the step size cannot be learned: give step_size, or warmup > 0."
+            )
         if self.chains < 1:
             raise InputError(f"At least one chain is needed, got chains={self.chains}.")
         if not model.likelihood.point:
@@ -129,7 +133,9 @@ class HamiltonianMethod(Method):
         last = count + 1 == windows.shape[0]
         step_size = jnp.exp(jnp.where(last, dual.log_step_size_avg, dual.log_step_size))
         inverse = jnp.where(ends, mass.inverse_mass_matrix, state.inverse_mass)
-        return ChainState(state.chain, step_size, inverse, (dual, mass, windows, count + 1), state.network, state.layout)
+        return ChainState(
+            state.chain, step_size, inverse, (dual, mass, windows, count + 1), state.network, state.layout
+        )
 
     def point(self, model: Model, state: ChainState) -> Variables:
         return Variables(state.layout.unravel(state.chain.position), state.network)  # type: ignore[union-attr]
@@ -148,5 +154,7 @@ class HamiltonianMethod(Method):
             )
         acceptance = float(np.mean(trace["acceptance"]))
         if acceptance < 0.5:
-            notes.append(f"Mean acceptance was {acceptance:.2f}, which is low; lower step_size or lengthen the warm-up.")
+            notes.append(
+                f"Mean acceptance was {acceptance:.2f}, which is low; lower step_size or lengthen the warm-up."
+            )
         return notes

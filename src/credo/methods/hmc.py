@@ -36,8 +36,6 @@ class HMC(HamiltonianMethod):
     num_steps: int = 50
     jitter: float = leaf(0.1)
 
-    lockstep = True
-
     def transition(self, key: jax.Array, log_density: Any, state: ChainState) -> tuple[Any, Any]:
         key_jitter, key_path = jax.random.split(key)
         factor = 1.0 + self.jitter * jax.random.uniform(key_jitter, minval=-1.0, maxval=1.0)

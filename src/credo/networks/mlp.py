@@ -33,6 +33,8 @@ class MLP:
     activation: str = "relu"
     dtype: str = "float32"
 
+    pretrained = False
+
     def layers(self) -> list[str]:
         """Layer names from input to output."""
         return [f"hidden_{i}" for i in range(len(self.widths))] + ["output"]

@@ -45,13 +45,17 @@ class ElementwisePrior:
 
     def bind(self, info: PyTree, params: PyTree) -> "Elementwise":
         """The product of the densities over all entries of all arrays."""
+        return self.bind_part(info, params)
+
+    def bind_part(self, info: PyTree, params: PyTree) -> "Elementwise":
+        """The same where `info` is only a part of the network (under `by_path`)."""
         shapes = tuple(i.shape for i in jax.tree.leaves(info, is_leaf=is_info))
         return Elementwise(jax.tree.map(self.density, info, is_leaf=is_info), shapes)
 
 
 @struct
 class Elementwise:
-    """p(θ) = Π_i p_i(θ_i) over a tree of parameters: `densities` is that tree with an ElementDensity in each place."""
+    """p(θ) = Π_i p_i(θ_i) over a tree of parameters; `densities` is that tree of ElementDensity."""
 
     densities: PyTree = leaf()
     shapes: tuple[tuple[int, ...], ...] = ()
@@ -74,11 +78,11 @@ class Elementwise:
     def gaussian(self) -> tuple[PyTree, PyTree] | None:
         """Trees of means and standard deviations when every part is normal, else None."""
         parts, treedef = self._parts()
-        pairs = [d.gaussian for d in parts]
-        if any(pair is None for pair in pairs):
+        pairs = [d.gaussian for d in parts if d.gaussian is not None]
+        if len(pairs) < len(parts):
             return None
         full = [
-            [jnp.broadcast_to(jnp.asarray(v, jnp.float32), s) for v in pair]  # type: ignore[union-attr]
-            for pair, s in zip(pairs, self.shapes)
+            [jnp.broadcast_to(jnp.asarray(v, jnp.float32), s) for v in p] for p, s in zip(pairs, self.shapes)
         ]
-        return tuple(jax.tree.unflatten(treedef, [pair[i] for pair in full]) for i in (0, 1))  # type: ignore[return-value]
+        mean, std = (jax.tree.unflatten(treedef, [pair[i] for pair in full]) for i in (0, 1))
+        return mean, std

@@ -6,6 +6,7 @@ import jax
 
 from credo.core.network import ParamInfo
 from credo.core.tree import leaf, struct
+from credo.priors.checks import positive
 from credo.priors.elementwise import ElementDensity, ElementwisePrior
 
 
@@ -17,13 +18,16 @@ class NormalDensity(ElementDensity):
     scale: Any = leaf()
 
     def log_prob(self, x: jax.Array) -> jax.Array:
+        """Log density, elementwise."""
         return jax.scipy.stats.norm.logpdf(x, self.loc, self.scale)
 
     def sample(self, key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+        """Independent draws."""
         return self.loc + self.scale * jax.random.normal(key, shape)
 
     @property
     def gaussian(self) -> tuple[Any, Any]:
+        """Its mean and standard deviation."""
         return self.loc, self.scale
 
 
@@ -34,6 +38,7 @@ class Normal(ElementwisePrior):
     scale: Any = leaf(1.0)
 
     def density(self, info: ParamInfo) -> NormalDensity:
+        """The same for every array."""
         return NormalDensity(0.0, self.scale)
 
 
@@ -45,4 +50,4 @@ def normal(scale: float = 1.0) -> Normal:
         >>> credo.priors.normal(0.5)
         Normal(scale=0.5)
     """
-    return Normal(scale)
+    return Normal(positive(scale, "scale"))

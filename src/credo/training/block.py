@@ -67,7 +67,9 @@ def noise_bytes(noise: PyTree) -> int:
     return num_bytes([x for x in jax.tree.leaves(noise) if not jnp.issubdtype(x.dtype, jax.dtypes.prng_key)])
 
 
-def _batches(batch_size: int, phase: Phase, data: Batch, plan: Order, key: jax.Array, steps: jax.Array) -> Batch | None:
+def _batches(
+    batch_size: int, phase: Phase, data: Batch, plan: Order, key: jax.Array, steps: jax.Array
+) -> Batch | None:
     """The batches of these steps [s, M, ...], or None where every step sees the same rows."""
     if phase.batch == "random":
         rows, valid = random_rows(key, steps, batch_size, plan)
@@ -79,7 +81,14 @@ def _batches(batch_size: int, phase: Phase, data: Batch, plan: Order, key: jax.A
 
 
 def step_shapes(
-    batch_size: int, streamed: bool, method: Method, model: Model, phase: Phase, plan: Order, data: Batch, carry: Carry
+    batch_size: int,
+    streamed: bool,
+    method: Method,
+    model: Model,
+    phase: Phase,
+    plan: Order,
+    data: Batch,
+    carry: Carry,
 ) -> tuple[PyTree, Info]:
     """Shapes of the noise and the info of one step of one member."""
 
@@ -128,7 +137,9 @@ def _member(
             metrics = jax.lax.dynamic_update_index_in_dim(metrics, row, done + j, 0)
             if slots:  # the last draw of every `thin` stays
                 slot = (done + j) // layout.thin
-                draws = jax.tree.map(lambda b, x: jax.lax.dynamic_update_index_in_dim(b, x, slot, 0), draws, info.draw)
+                draws = jax.tree.map(
+                    lambda b, x: jax.lax.dynamic_update_index_in_dim(b, x, slot, 0), draws, info.draw
+                )
             return state, metrics, draws
 
         return jax.lax.fori_loop(0, jnp.minimum(layout.bulk, num - done), one, loop)
@@ -155,7 +166,11 @@ def run_block(
             return _member(layout, *shared, data, carry)
 
         if layout.over == "one":
-            one = single((take(data, 0), take(carry, 0))) if layout.streamed else with_shared_data(take(carry, 0))
+            one = (
+                single((take(data, 0), take(carry, 0)))
+                if layout.streamed
+                else with_shared_data(take(carry, 0))
+            )
             return jax.tree.map(lambda x: x[None], one)
         mapped = jax.vmap if layout.lockstep and layout.over != "map" else lambda f: partial(jax.lax.map, f)
         return mapped(single)((data, carry)) if layout.streamed else mapped(with_shared_data)(carry)

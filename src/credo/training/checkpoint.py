@@ -38,11 +38,15 @@ class Checkpoint:
         if self._manager is None:
             import orbax.checkpoint as ocp
 
-            options = ocp.CheckpointManagerOptions(max_to_keep=2, create=True, enable_async_checkpointing=False)
+            options = ocp.CheckpointManagerOptions(
+                max_to_keep=2, create=True, enable_async_checkpointing=False
+            )
             self._manager = ocp.CheckpointManager(self.folder / "state", options=options)
         return self._manager
 
-    def save(self, number: int, carry: PyTree, host: dict[str, Any], segment: dict[str, np.ndarray] | None) -> None:
+    def save(
+        self, number: int, carry: PyTree, host: dict[str, Any], segment: dict[str, np.ndarray] | None
+    ) -> None:
         """Write what is new since the last save, then the state that refers to it; a kill in between loses nothing.
 
         `host["segments"]` lists the segments that belong to this state, the new one included.
@@ -65,7 +69,9 @@ class Checkpoint:
         import orbax.checkpoint as ocp
 
         try:
-            return self._open().restore(self.newest(), args=ocp.args.Composite(host=ocp.args.JsonRestore()))["host"]
+            return self._open().restore(self.newest(), args=ocp.args.Composite(host=ocp.args.JsonRestore()))[
+                "host"
+            ]
         except (ValueError, OSError, KeyError) as error:
             raise ArtifactError(f"The checkpoint in {self.folder} is damaged: {error}.") from error
 

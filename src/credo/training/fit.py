@@ -55,7 +55,9 @@ class Fit:
         """The same fit with `steps` more draws per chain, without starting again."""
         loop = self.loop
         if loop is None:
-            raise InputError("A loaded fit has no chains under way; fit again, or resume from its checkpoint.")
+            raise InputError(
+                "A loaded fit has no chains under way; fit again, or resume from its checkpoint."
+            )
         if loop.checkpoint is not None:
             raise InputError("A fit with a checkpoint is extended by fitting again with more steps.")
         phases = loop.phases(len(loop.stages) - 1)
@@ -63,7 +65,11 @@ class Fit:
             raise Refusal("extend adds draws, and this method keeps none: fit again with start=fit.")
         host = loop.host
         host.phase, host.outcome = len(phases) - 1, "running"
-        host.step = loop.records[host.stage, host.phase].trace()["log_density"].shape[1] if not host.step else host.step
+        host.step = (
+            loop.records[host.stage, host.phase].trace()["log_density"].shape[1]
+            if not host.step
+            else host.step
+        )
         loop.steps = host.step + steps
         host.steps = loop.steps
         return _finish(loop, self.config | {"steps": loop.steps}, time.perf_counter(), COMPILING.seconds)
@@ -71,7 +77,9 @@ class Fit:
     def point(self) -> Variables:
         """The best single point of every member (leading axis: member)."""
         if self.loop is None:
-            raise InputError("A loaded fit has no state to start from; use its posterior's draws as start weights.")
+            raise InputError(
+                "A loaded fit has no state to start from; use its posterior's draws as start weights."
+            )
         method, model = self.loop.stages[-1]
         state = jax.tree.map(lambda x: x[: self.loop.placement.members], self.loop.carry.state)  # type: ignore[union-attr]
         return jax.vmap(lambda s: method.point(model, s))(state)
@@ -158,7 +166,9 @@ def fit(
     if loop.checkpoint is not None:
         loop.host.fingerprint = fingerprint(config, source)
         if loop.checkpoint.newest() is not None:
-            check_fingerprint(loop.checkpoint.host()["fingerprint"], loop.host.fingerprint, loop.checkpoint.folder)
+            check_fingerprint(
+                loop.checkpoint.host()["fingerprint"], loop.host.fingerprint, loop.checkpoint.folder
+            )
             loop.resume()
     return _finish(loop, config, began, compiled)
 
@@ -169,7 +179,11 @@ def _finish(loop: Loop, config: dict[str, Any], began: float, compiled: float) -
     method, model = loop.stages[-1]
     phases = loop.phases(len(loop.stages) - 1)
     last = loop.records.get((len(loop.stages) - 1, len(phases) - 1))
-    if host.stage < len(loop.stages) - 1 or last is None or (phases[-1].keeps_draws and last.all_draws() is None):
+    if (
+        host.stage < len(loop.stages) - 1
+        or last is None
+        or (phases[-1].keeps_draws and last.all_draws() is None)
+    ):
         if host.outcome == "interrupted":
             raise KeyboardInterrupt
         raise Refusal(" ".join(host.notes) or f"The fit was {host.outcome} before it had anything to give.")
@@ -181,11 +195,15 @@ def _finish(loop: Loop, config: dict[str, Any], began: float, compiled: float) -
     timing["steps"] = int(next(iter(trace.values())).shape[1])
     names = [p.name for p in phases]
     traces = {
-        names[p]: r.trace() for (s, p), r in loop.records.items() if s == len(loop.stages) - 1 and p < len(names)
+        names[p]: r.trace()
+        for (s, p), r in loop.records.items()
+        if s == len(loop.stages) - 1 and p < len(names)
     }
     status = Status.of(host.outcome, [*host.notes, *method.notes(trace)])
     shapes = jax.tree.map(lambda x: tuple(x.shape[1:]), loop.source.inputs)
-    return Fit(posterior, model, trace, status, config, traces, timing, loop.source.target_shape, shapes, loop)
+    return Fit(
+        posterior, model, trace, status, config, traces, timing, loop.source.target_shape, shapes, loop
+    )
 
 
 def _start(start: Any, first: Method, method: Method, model: Model, placement: Placement) -> Variables | None:
@@ -209,7 +227,9 @@ def _start(start: Any, first: Method, method: Method, model: Model, placement: P
         variables = start if isinstance(start, Variables) else Variables(start, {})
         given = jax.tree.map(lambda x: np.asarray(x)[None], variables)
     if count not in (1, placement.members):
-        raise InputError(f"The start has {count} members but the method has {placement.members}; they must agree.")
+        raise InputError(
+            f"The start has {count} members but the method has {placement.members}; they must agree."
+        )
     index = np.minimum(np.arange(placement.padded), count - 1)
     return jax.tree.map(lambda x: np.asarray(x)[index], given)
 

@@ -59,7 +59,9 @@ class Host:
 
 
 @jax.jit
-def start_members(method: Method, model: Model, keys: jax.Array, batch: Batch, start: Variables | None) -> Carry:
+def start_members(
+    method: Method, model: Model, keys: jax.Array, batch: Batch, start: Variables | None
+) -> Carry:
     """Every member before its first step; `start` has the member axis, or is None for fresh starts."""
 
     def one(pair: tuple[jax.Array, Variables | None]) -> Carry:
@@ -141,12 +143,15 @@ class Loop:
         phases = method.phases(self.source.num_rows, steps)
         if last and self.epochs is not None:
             if phases[-1].batch != "random":
-                raise InputError("epochs counts passes over minibatches; this method uses all rows at once: give steps.")
+                raise InputError(
+                    "epochs counts passes over minibatches; this method uses all rows at once: give steps."
+                )
             count = max(1, round(self.epochs * -(-self.source.num_rows // self.batch_size)))
             phases = (*phases[:-1], dataclasses.replace(phases[-1], steps=count))
         whole = self.batch_size >= self.source.num_rows and not self.source.streamed
         return tuple(
-            dataclasses.replace(p, batch="full") if whole and p.batch in ("random", "sweep") else p for p in phases
+            dataclasses.replace(p, batch="full") if whole and p.batch in ("random", "sweep") else p
+            for p in phases
         )
 
     def begin_stage(self) -> None:
@@ -183,7 +188,9 @@ class Loop:
     def _layout(self, method: Method, model: Model, phase: Phase, plan: Order) -> Layout:
         member = jax.eval_shape(partial(take, index=0), self.carry)
         noise, info = step_shapes(self.batch_size, False, method, model, phase, plan, self.data(), member)
-        row_bytes = sum(num_bytes(x) // x.shape[0] for x in jax.tree.leaves((self.data().inputs, self.data().targets)))
+        row_bytes = sum(
+            num_bytes(x) // x.shape[0] for x in jax.tree.leaves((self.data().inputs, self.data().targets))
+        )
         gathered = row_bytes * self.batch_size if phase.batch in ("random", "sweep") else 0
         wanted = bool(noise_bytes(noise)) or gathered > 0
         draw_bytes = num_bytes(info.draw) * self.placement.padded if phase.keeps_draws else 0
@@ -191,9 +198,13 @@ class Loop:
         bulk, capacity = plan_sizes(step_bytes, draw_bytes, self.thin if phase.keeps_draws else 1, wanted)
         streamed = self.source.streamed and phase.batch in ("random", "sweep")
         if self.source.streamed and phase.batch == "full":
-            raise InputError("This method needs all rows on the device at once, and they do not fit; use a minibatch method.")
+            raise InputError(
+                "This method needs all rows on the device at once, and they do not fit; use a minibatch method."
+            )
         if streamed:
-            capacity = max(bulk, min(capacity, 2**26 // max(1, gathered * self.placement.padded) // bulk * bulk))
+            capacity = max(
+                bulk, min(capacity, 2**26 // max(1, gathered * self.placement.padded) // bulk * bulk)
+            )
         place = self.placement
         thin = self.thin if phase.keeps_draws else 1
         return Layout(

@@ -7,9 +7,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from credo.core.batch import Batch
+from credo.core.batch import Batch, bucket, pad_rows
 from credo.core.model import Model
-from credo.data.batches import Order, bucket, pad_rows, random_rows, sweep_rows
+from credo.data.batches import Order, random_rows, sweep_rows
 from credo.errors import InputError
 
 PyTree = Any
@@ -41,9 +41,13 @@ class Source:
             raise InputError("There are no rows to learn from: inputs and targets are empty.")
         for x in jax.tree.leaves(self.inputs):
             if x.ndim < 2:
-                raise InputError(f"Inputs must have shape [rows, features], got {list(x.shape)}; reshape with x[:, None].")
+                raise InputError(
+                    f"Inputs must have shape [rows, features], got {list(x.shape)}; reshape with x[:, None]."
+                )
             if len(x) != self.num_rows:
-                raise InputError(f"Inputs have {len(x)} rows but targets have {self.num_rows}; they must agree.")
+                raise InputError(
+                    f"Inputs have {len(x)} rows but targets have {self.num_rows}; they must agree."
+                )
 
     def _check_finite(self) -> None:
         for x in jax.tree.leaves(self.inputs):
@@ -78,7 +82,9 @@ class Source:
             pairs = [sweep_rows(steps, batch_size, plan)] * len(batch_keys)
         rows, valid = (np.stack([np.asarray(p[i]) for p in pairs]) for i in (0, 1))
         weight = np.where(valid, self.weight[rows], 0.0).astype(np.float32)
-        inputs = jax.tree.map(lambda x: np.asarray(x[rows.ravel()]).reshape(*rows.shape, *x.shape[1:]), self.inputs)
+        inputs = jax.tree.map(
+            lambda x: np.asarray(x[rows.ravel()]).reshape(*rows.shape, *x.shape[1:]), self.inputs
+        )
         num_data = np.full(rows.shape[:2], self.num_rows, np.float32)
         return Batch(inputs, self.targets[rows], weight, num_data)
 

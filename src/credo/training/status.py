@@ -17,4 +17,6 @@ class Status:
         return Status(outcome != "failed", outcome, tuple(dict.fromkeys(notes)))
 
     def __str__(self) -> str:
-        return " ".join([f"The fit {self.outcome if self.outcome == 'finished' else 'was ' + self.outcome}.", *self.notes])
+        return " ".join(
+            [f"The fit {self.outcome if self.outcome == 'finished' else 'was ' + self.outcome}.", *self.notes]
+        )

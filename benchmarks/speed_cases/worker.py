@@ -1,0 +1,52 @@
+"""Entry point of a case's process: ``python -m speed_cases.worker KEY --seed 0 --out FOLDER``."""
+
+import argparse
+import importlib
+import importlib.metadata
+import json
+import math
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+
+from speed_cases import measure, plan, problems
+
+PACKAGES = ("credo", "jax", "jaxlib", "numpyro", "blackjax", "optax", "torch", "pyro-ppl", "numpy")
+
+
+def versions() -> dict[str, str]:
+    """Installed versions of the packages that can matter here."""
+    found = {}
+    for name in PACKAGES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def main() -> None:
+    """Run one case and leave ``result.json`` (and ``function_draws.npy``) in the folder."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("key")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--out", type=Path, required=True)
+    args = parser.parse_args()
+    case = next(c for c in plan.CASES if c.key == args.key)
+    sizes = problems.Sizes().quick() if args.quick else problems.Sizes()
+    function = getattr(importlib.import_module(f"speed_cases.{case.module}"), case.function)
+    result: measure.Measured = function(args.seed, sizes, **case.options)
+    record = asdict(result) | {"versions": versions(), "peak_rss_mb": measure.peak_rss_mb()}
+    draws = record.pop("function_draws")
+    if draws is not None:
+        np.save(args.out / "function_draws.npy", np.asarray(draws))
+    if not all(math.isfinite(v) for v in result.values):
+        sys.exit("a timed value is not finite")
+    (args.out / "result.json").write_text(json.dumps(record))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,221 @@
+"""Networks written in Equinox."""
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from credo.adapters import plain
+from credo.core.network import Variables
+from credo.core.tree import leaf, path_string, struct
+from credo.errors import InputError
+
+PyTree = Any
+
+
+class Slot(NamedTuple):
+    """One leaf of (module, state). role: "params", "state" or "static"; `path` is its place there."""
+
+    path: tuple[str, ...]
+    role: str
+
+
+class Structure(NamedTuple):
+    """A module and its state without their arrays."""
+
+    treedef: plain.Held
+    static: plain.Held  # leaves that are no arrays: activations, rates, flags
+    slots: tuple[Slot, ...]
+    facts: tuple[tuple[str, plain.Fact], ...]
+    stateful: bool
+
+
+@struct
+class EquinoxNetwork:
+    """A module taken apart once: `structure` is static, arrays are plain dicts; a call puts it together.
+
+    Equinox networks see one example; the batch is a `vmap`, whose axis is the one that batch norm sums over.
+    """
+
+    structure: Structure
+    factory: Callable[..., Any] | None = None
+    start: Any = leaf(default=None)
+
+    @property
+    def pretrained(self) -> bool:
+        """True where the start weights are those of a given instance."""
+        return self.factory is None
+
+    def init(self, key: jax.Array, inputs: PyTree, num_outputs: int) -> Variables:
+        """Fresh variables from the factory, or those of the instance."""
+        variables = self.start
+        if self.factory is not None:
+            variables = _variables(self.structure.slots, _with_state(plain.make(self.factory, "key", key)))
+        plain.check_outputs(self, variables, inputs, num_outputs)
+        return variables
+
+    def apply(
+        self, variables: Variables, inputs: PyTree, *, key: jax.Array | None = None, train: bool = False
+    ) -> tuple[jax.Array, PyTree]:
+        """Outputs [n, num_outputs] and the new batch statistics; dropout acts when training with a key."""
+        stochastic = train and key is not None
+        module, state = self._merge(variables)
+        module = _set_mode(module, train=train, stochastic=stochastic)
+        takes_key = "key" in plain.accepted(type(module).__call__)
+        keys = None
+        if stochastic and key is not None:
+            keys = jax.random.split(key, jax.tree.leaves(inputs)[0].shape[0])
+
+        def one(x: PyTree, key: jax.Array | None) -> tuple[Any, Any]:
+            options = {"key": key} if takes_key else {}
+            return module(x, state, **options) if self.structure.stateful else (module(x, **options), None)
+
+        axes = (0, None if keys is None else 0)
+        outputs, state = jax.vmap(one, axes, (0, None), axis_name=_batch_axis(module))(inputs, keys)
+        if not (train and self.structure.stateful):
+            return plain.as_rows(outputs), variables.state
+        return plain.as_rows(outputs), _variables(self.structure.slots, (module, state)).state
+
+    def _merge(self, variables: Variables) -> tuple[Any, Any]:
+        static = iter(self.structure.static.value)
+        leaves = [
+            next(static) if role == "static" else plain.pick(getattr(variables, role), path)
+            for path, role in self.structure.slots
+        ]
+        return jax.tree.unflatten(self.structure.treedef.value, leaves)
+
+    def info(self, params: PyTree) -> PyTree:
+        """What each layer says about its arrays; Equinox keeps weights as [out, in]."""
+        return plain.info_tree(params, dict(self.structure.facts))
+
+
+def from_equinox(network: Any) -> EquinoxNetwork:
+    """A network written in Equinox, for one example: credo maps it over the batch.
+
+    Args:
+        network: a factory, `lambda key: Net(key=key)`, called with a fresh key for every chain or ensemble
+            member; or an instance (or a pair `(module, state)`), whose weights are where every method starts.
+
+    Example:
+        >>> import credo, equinox
+        >>> credo.from_equinox(lambda key: equinox.nn.Linear(3, 1, key=key)).pretrained
+        False
+    """
+    eqx = plain.require("equinox", "equinox")
+    if isinstance(network, (eqx.Module, tuple)):
+        whole = _with_state(network)
+        structure = _structure(whole)
+        return EquinoxNetwork(structure, None, _variables(structure.slots, whole))
+    if not callable(network):
+        raise InputError(f"from_equinox expects a factory such as lambda key: Net(key=key), got {network!r}.")
+    plain.hashable(network, "The factory")
+    return EquinoxNetwork(_of_factory(network), network)
+
+
+@functools.lru_cache(maxsize=256)
+def _of_factory(factory: Callable[..., Any]) -> Structure:
+    """The structure of what a factory makes: one per factory, so that equal adapters share programs."""
+    eqx = plain.require("equinox", "equinox")
+    return _structure(
+        eqx.filter_eval_shape(lambda key: _with_state(plain.make(factory, "key", key)), jax.random.key(0))
+    )
+
+
+def _with_state(made: Any) -> tuple[Any, Any]:
+    """Module and state, from a module or from such a pair."""
+    eqx = plain.require("equinox", "equinox")
+    if isinstance(made, tuple) and len(made) == 2 and isinstance(made[1], eqx.nn.State):
+        return made
+    if not isinstance(made, eqx.Module):
+        raise InputError(f"from_equinox expects an equinox.Module, got {type(made).__name__}.")
+    try:
+        return eqx.nn.make_with_state(lambda: made)()
+    except ValueError as error:
+        raise InputError("This Equinox network has lost its state; give the pair (module, state).") from error
+
+
+def _structure(whole: tuple[Any, Any]) -> Structure:
+    flat, treedef = jax.tree_util.tree_flatten_with_path(whole)
+    slots, static = [], []
+    for path, value in flat:
+        slots.append(_slot(path, value))
+        if slots[-1].role == "static":
+            static.append(value)
+    stateful = len(jax.tree.leaves(whole[1])) > 0
+    return Structure(
+        plain.Held(treedef), plain.Held(tuple(static)), tuple(slots), tuple(_facts(whole[0])), stateful
+    )
+
+
+def _slot(path: tuple[Any, ...], value: Any) -> Slot:
+    names = tuple(path_string(path[1:]).split("/"))
+    if not isinstance(value, (jax.Array, np.ndarray, jax.ShapeDtypeStruct)):
+        return Slot(names, "static")
+    if path[0].idx == 1:
+        return Slot(("state", *names), "state")
+    learned = not isinstance(value, np.ndarray) and jnp.issubdtype(value.dtype, jnp.inexact)
+    return Slot(names, "params") if learned else Slot(("buffers", *names), "state")
+
+
+def _variables(slots: tuple[Slot, ...], whole: tuple[Any, Any]) -> Variables:
+    pairs = list(zip(slots, jax.tree.leaves(whole)))
+    both = (
+        plain.nest((slot.path, jnp.asarray(x)) for slot, x in pairs if slot.role == role)
+        for role in ("params", "state")
+    )
+    return Variables(*both)
+
+
+def _set_mode(module: Any, *, train: bool, stochastic: bool) -> Any:
+    """Dropout acts when stochastic; layers with statistics update them when training."""
+    eqx = plain.require("equinox", "equinox")
+    norms = (eqx.nn.BatchNorm, eqx.nn.SpectralNorm)
+
+    def one(layer: Any) -> Any:
+        return eqx.nn.inference_mode(layer, not train) if isinstance(layer, norms) else layer
+
+    module = eqx.nn.inference_mode(module, not stochastic)
+    return jax.tree.map(one, module, is_leaf=lambda x: isinstance(x, norms))
+
+
+def _batch_axis(module: Any) -> Any:
+    """The name that the network's batch norm gives to the batch axis."""
+    eqx = plain.require("equinox", "equinox")
+    layers = jax.tree.leaves(module, is_leaf=lambda x: isinstance(x, eqx.nn.BatchNorm))
+    return next((x.axis_name for x in layers if isinstance(x, eqx.nn.BatchNorm)), "batch")
+
+
+def _facts(module: Any) -> list[tuple[str, plain.Fact]]:
+    nn = plain.require("equinox", "equinox").nn
+    norms = (nn.LayerNorm, nn.RMSNorm, nn.GroupNorm, nn.BatchNorm)
+    cells = (nn.GRUCell, nn.LSTMCell)
+    known = (nn.Linear, nn.Conv, nn.ConvTranspose, nn.Embedding, *norms, *cells)
+
+    def fans(layer: Any) -> dict[str, plain.Fact]:
+        if isinstance(layer, norms):
+            return {"weight": ("scale", None, None), "bias": ("bias", None, None)}
+        if isinstance(layer, nn.Embedding):
+            return {"weight": ("embedding", 1, layer.embedding_size)}  # one row is looked up: no sum
+        if isinstance(layer, cells):
+            sizes = {"weight_ih": layer.input_size, "weight_hh": layer.hidden_size}
+            facts: dict[str, plain.Fact] = {k: ("kernel", n, layer.hidden_size) for k, n in sizes.items()}
+            bias: plain.Fact = ("bias", sum(sizes.values()), layer.hidden_size)
+            return facts | {"bias": bias, "bias_n": bias}
+        if isinstance(layer, nn.Linear):
+            ins, outs = (1 if n == "scalar" else n for n in (layer.in_features, layer.out_features))
+        else:
+            window = math.prod(layer.kernel_size)
+            ins, outs = (window * n // layer.groups for n in (layer.in_channels, layer.out_channels))
+        return {"weight": ("kernel", ins, outs), "bias": ("bias", ins, outs)}
+
+    flat = jax.tree_util.tree_flatten_with_path(module, is_leaf=lambda x: isinstance(x, known))[0]
+    return [
+        ("/".join(filter(None, (path_string(path), name))), fact)
+        for path, layer in flat
+        if isinstance(layer, known)
+        for name, fact in fans(layer).items()
+    ]

@@ -1,0 +1,93 @@
+"""Networks given as plain functions."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jax
+
+from credo.adapters.plain import OTHER, Fact, accepted, as_rows, check_outputs, hashable, info_tree
+from credo.core.network import Variables
+from credo.core.tree import matches, path_string, struct
+from credo.errors import InputError
+
+PyTree = Any
+KINDS = ("kernel", "bias", "scale", "embedding", "other")
+
+
+@struct
+class FunctionalNetwork:
+    """f(x) = apply(params, x) for a user's pair of functions; `facts` is a function or (glob, fact) pairs."""
+
+    init_function: Callable[..., PyTree]
+    apply_function: Callable[..., jax.Array]
+    facts: Any = ()
+
+    pretrained = False
+
+    def init(self, key: jax.Array, inputs: PyTree, num_outputs: int) -> Variables:
+        """Fresh parameters from the user's function."""
+        more = {"num_outputs": num_outputs} if "num_outputs" in accepted(self.init_function) else {}
+        variables = Variables(self.init_function(key, inputs, **more), {})
+        check_outputs(self, variables, inputs, num_outputs)
+        return variables
+
+    def apply(
+        self, variables: Variables, inputs: PyTree, *, key: jax.Array | None = None, train: bool = False
+    ) -> tuple[jax.Array, PyTree]:
+        """Outputs [n, num_outputs]; `key` and `train` are handed on where the user's function takes them."""
+        given = {"key": key if train else None, "train": train}
+        options = {name: given[name] for name in accepted(self.apply_function) & set(given)}
+        return as_rows(self.apply_function(variables.params, inputs, **options)), variables.state
+
+    def info(self, params: PyTree) -> PyTree:
+        """What the user said about each parameter, else kind "other" without fan-in."""
+        flat = jax.tree_util.tree_flatten_with_path(params)[0]
+        return info_tree(params, {path_string(path): self._fact(path_string(path), x) for path, x in flat})
+
+    def _fact(self, path: str, array: jax.Array) -> Fact:
+        if callable(self.facts):
+            return _checked(self.facts(path, tuple(array.shape)), path)
+        return next((fact for glob, fact in self.facts if matches(path, glob)), OTHER)
+
+
+def from_functions(
+    init: Callable[..., PyTree],
+    apply: Callable[..., jax.Array],
+    info: Mapping[str, Fact] | Callable[[str, tuple[int, ...]], Fact] | None = None,
+) -> FunctionalNetwork:
+    """A network from two pure functions.
+
+    Args:
+        init: `init(key, inputs) -> params`, a tree of arrays; it may also take `num_outputs`.
+        apply: `apply(params, inputs) -> outputs` of shape [n, out]; it may also take `key` (None in
+            prediction) and `train`.
+        info: (kind, fan_in, fan_out) by glob on paths, the first match decides, or a function of
+            (path, shape); priors that scale with the fan-in need it.
+
+    Example:
+        >>> import jax, credo
+        >>> network = credo.from_functions(
+        ...     init=lambda key, inputs: {"w": jax.random.normal(key, (inputs.shape[-1], 1))},
+        ...     apply=lambda params, inputs: inputs @ params["w"],
+        ...     info={"w": ("kernel", 3, 1)},
+        ... )
+        >>> network.pretrained
+        False
+    """
+    for name, function in (("init", init), ("apply", apply)):
+        if not callable(function):
+            raise InputError(f"from_functions expects a function for {name}, got {function!r}.")
+        hashable(function, name)
+    if info is None or callable(info):
+        hashable(info, "info")
+        return FunctionalNetwork(init, apply, info or ())
+    return FunctionalNetwork(init, apply, tuple((g, _checked(fact, g)) for g, fact in info.items()))
+
+
+def _checked(fact: Any, path: str) -> Fact:
+    if not isinstance(fact, tuple) or len(fact) != 3 or fact[0] not in KINDS:
+        raise InputError(
+            f"info for '{path}' must be (kind, fan_in, fan_out) with a kind out of "
+            f"{', '.join(KINDS)}, got {fact!r}."
+        )
+    return fact

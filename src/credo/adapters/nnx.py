@@ -1,0 +1,198 @@
+"""Networks written in Flax NNX."""
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from credo.adapters import flax_layers, plain
+from credo.core.network import Variables
+from credo.core.tree import leaf, struct
+from credo.errors import InputError
+
+PyTree = Any
+
+
+class Slot(NamedTuple):
+    """One array of a module. role: "params", "state", or "key" and "count" of a random stream."""
+
+    path: tuple[Any, ...]
+    role: str
+    shape: tuple[int, ...]
+
+
+class Structure(NamedTuple):
+    """A module without its arrays."""
+
+    graphdef: plain.Held
+    slots: tuple[Slot, ...]
+    facts: tuple[tuple[str, plain.Fact], ...]
+
+
+@struct
+class NNXNetwork:
+    """A module taken apart once: `structure` is static, arrays are plain dicts; a call puts it together.
+
+    start: the variables of a given instance. constants: arrays that a factory sets as plain attributes.
+    """
+
+    structure: Structure
+    factory: Callable[..., Any] | None = None
+    start: Any = leaf(default=None)
+    constants: dict[str, jax.Array] = leaf(default_factory=dict)
+
+    @property
+    def pretrained(self) -> bool:
+        """True where the start weights are those of a given instance."""
+        return self.factory is None
+
+    def init(self, key: jax.Array, inputs: PyTree, num_outputs: int) -> Variables:
+        """Fresh variables from the factory, or those of the instance."""
+        variables = self.start if self.factory is None else self._fresh(self.factory, key)
+        plain.check_outputs(self, variables, inputs, num_outputs)
+        return variables
+
+    def _fresh(self, factory: Callable[..., Any], key: jax.Array) -> Variables:
+        nnx = plain.require("flax.nnx", "flax")
+        arrays = self.constants | _arrays(plain.make(factory, "rngs", nnx.Rngs(key)))
+        return _variables(self.structure.slots, arrays)
+
+    def apply(
+        self, variables: Variables, inputs: PyTree, *, key: jax.Array | None = None, train: bool = False
+    ) -> tuple[jax.Array, PyTree]:
+        """Outputs [n, num_outputs] and the new batch statistics; dropout acts when training with a key."""
+        nnx = plain.require("flax.nnx", "flax")
+        stochastic = train and key is not None
+        key = key if key is not None else jax.random.key(0)
+        module = self._merge(variables, key)
+        module.set_attributes(
+            deterministic=not stochastic, use_running_average=not train, raise_if_not_found=False
+        )
+        call = type(module).__call__
+        options: dict[str, Any] = dict(plain.mode_options(call, train=train, stochastic=stochastic))
+        if "rngs" in plain.accepted(call):
+            options["rngs"] = nnx.Rngs(jax.random.fold_in(key, len(self.structure.slots)))
+        outputs = plain.as_rows(module(inputs, **options))
+        state = _variables(self.structure.slots, _arrays(module)).state if train else variables.state
+        return outputs, state
+
+    def _merge(self, variables: Variables, key: jax.Array) -> Any:
+        nnx = plain.require("flax.nnx", "flax")
+        flat = []
+        for i, (path, role, shape) in enumerate(self.structure.slots):
+            if role == "key":
+                fresh = jax.random.fold_in(key, i)
+                value = jax.random.split(fresh, shape) if shape else fresh
+            elif role == "count":
+                value = jnp.zeros(shape, jnp.uint32)
+            else:
+                value = plain.pick(getattr(variables, role), path)
+            flat.append((path, value))
+        return nnx.merge(self.structure.graphdef.value, nnx.from_flat_state(flat))
+
+    def info(self, params: PyTree) -> PyTree:
+        """What each layer says about its arrays."""
+        return plain.info_tree(params, dict(self.structure.facts))
+
+
+def from_flax(network: Any) -> NNXNetwork:
+    """A network written in Flax NNX.
+
+    Args:
+        network: a factory, `lambda rngs: Net(rngs=rngs)`, called with a fresh `nnx.Rngs` for every chain or
+            ensemble member; or an instance, whose weights are where every method starts.
+
+    Example:
+        >>> import credo
+        >>> from flax import nnx
+        >>> credo.from_flax(lambda rngs: nnx.Linear(3, 1, rngs=rngs)).pretrained
+        False
+    """
+    nnx, linen = plain.require("flax.nnx", "flax"), plain.require("flax.linen", "flax")
+    if isinstance(network, linen.Module):
+        raise InputError("from_flax takes NNX networks and this is a Linen module; take from_linen.")
+    if isinstance(network, nnx.Module):
+        structure = _structure(network)
+        return NNXNetwork(structure, None, _variables(structure.slots, _arrays(network)))
+    if not callable(network):
+        raise InputError(f"from_flax expects a factory such as lambda rngs: Net(rngs=rngs), got {network!r}.")
+    plain.hashable(network, "The factory")
+    structure, constants = _of_factory(network)
+    return NNXNetwork(structure, network, None, dict(constants))
+
+
+@functools.lru_cache(maxsize=256)
+def _of_factory(factory: Callable[..., Any]) -> tuple[Structure, dict[str, jax.Array]]:
+    """The structure of what a factory makes: one per factory, so that equal adapters share programs."""
+    nnx = plain.require("flax.nnx", "flax")
+    found: list[Structure] = []
+
+    def build(key: jax.Array) -> None:
+        module = plain.make(factory, "rngs", nnx.Rngs(key))
+        if not isinstance(module, nnx.Module):
+            raise InputError(f"The factory must return an nnx.Module, got {type(module).__name__}.")
+        found.append(_structure(module))
+
+    jax.eval_shape(build, jax.random.key(0))
+    try:
+        hash(found[0].graphdef.value)
+        return found[0], {}
+    except TypeError:
+        # Arrays set as plain attributes are leaves of a real module, but static attributes of a traced one:
+        # build it for real, once, and keep them as constants.
+        module = plain.make(factory, "rngs", nnx.Rngs(0))
+        structure = _structure(module)
+        arrays = _arrays(module)
+        known = {str(slot.path) for slot in found[0].slots}
+        return structure, {path: x for path, x in arrays.items() if path not in known}
+
+
+def _structure(module: Any) -> Structure:
+    nnx = plain.require("flax.nnx", "flax")
+    graphdef, state = nnx.split(module)
+    slots, facts = [], []
+    for path, variable in nnx.to_flat_state(state):
+        role = _role(nnx, variable)
+        slots.append(Slot(tuple(path), role, tuple(jnp.shape(_value(nnx, variable)))))
+        if role == "params":
+            layer = functools.reduce(_child, path[:-1], module)
+            facts.append(("/".join(map(str, path)), _fact(nnx, layer, str(path[-1]))))
+    return Structure(plain.Held(graphdef), tuple(slots), tuple(facts))
+
+
+def _fact(nnx: Any, layer: Any, name: str) -> plain.Fact:
+    rule = flax_layers.rule_of(nnx, layer)
+    main = None if rule is None else getattr(layer, "embedding" if name == "embedding" else "kernel", None)
+    return flax_layers.fact(rule, name, None if main is None else tuple(main.shape))
+
+
+def _role(nnx: Any, variable: Any) -> str:
+    if isinstance(variable, nnx.RngKey):
+        return "key"
+    if isinstance(variable, nnx.RngState):
+        return "count"
+    return "params" if isinstance(variable, nnx.Param) else "state"
+
+
+def _child(node: Any, name: Any) -> Any:
+    return getattr(node, name) if isinstance(name, str) and hasattr(node, name) else node[name]
+
+
+def _value(nnx: Any, variable: Any) -> Any:
+    return variable[...] if isinstance(variable, nnx.Variable) else variable
+
+
+def _arrays(module: Any) -> dict[str, Any]:
+    nnx = plain.require("flax.nnx", "flax")
+    flat = nnx.to_flat_state(nnx.split(module)[1])
+    return {str(tuple(path)): _value(nnx, variable) for path, variable in flat}
+
+
+def _variables(slots: tuple[Slot, ...], arrays: dict[str, Any]) -> Variables:
+    both = (
+        plain.nest((s.path, arrays[str(s.path)]) for s in slots if s.role == role)
+        for role in ("params", "state")
+    )
+    return Variables(*both)

@@ -1,0 +1,150 @@
+"""What all adapters share: plain trees in place of library objects, and checks with sentences."""
+
+import importlib
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import jax
+
+from credo.core.network import Network, ParamInfo, Variables
+from credo.core.tree import path_string
+from credo.errors import InputError
+
+PyTree = Any
+Fact = tuple[str, int | None, int | None]  # kind, fan-in, fan-out
+
+OTHER: Fact = ("other", None, None)
+
+
+class Held:
+    """A library's structure as static data: equal values are one program, with or without a hash."""
+
+    def __init__(self, value: Any):
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Held):
+            return NotImplemented
+        if self.value is other.value:
+            return True
+        try:
+            return bool(self.value == other.value)
+        except (TypeError, ValueError):  # arrays inside: then only the same object is equal
+            return False
+
+    def __hash__(self) -> int:
+        return hash(type(self.value))
+
+    def __repr__(self) -> str:
+        return f"Held({type(self.value).__name__})"
+
+
+def require(module: str, extra: str) -> Any:
+    """Import a module of an optional library, or say how to get it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        library = module.partition(".")[0]
+        raise InputError(
+            f"This network needs {library}, which is not installed: pip install 'credo[{extra}]'."
+        ) from error
+
+
+def hashable(value: Any, name: str) -> None:
+    """Raise a sentence where a function has no hash, by which compiled programs are found again."""
+    try:
+        hash(value)
+    except TypeError:
+        raise InputError(f"{name} must be hashable: give a function or a lambda, got {value!r}.") from None
+
+
+def accepted(function: Callable[..., Any]) -> set[str]:
+    """Names of the arguments that a function (or the making of a class) takes."""
+    try:
+        # The metaclasses of network libraries hide the arguments of their classes.
+        made = function.__init__ if isinstance(function, type) else function  # type: ignore[misc]
+        return set(inspect.signature(made).parameters)
+    except (TypeError, ValueError):
+        return set()
+
+
+def make(factory: Callable[..., Any], name: str, value: Any) -> Any:
+    """Call a factory with its one argument, by name where it has that name (so that a class works, too)."""
+    return factory(**{name: value}) if name in accepted(factory) else factory(value)
+
+
+def mode_options(call: Callable[..., Any], *, train: bool, stochastic: bool) -> dict[str, bool]:
+    """The switches between training and prediction that a network's call takes, set right."""
+    values = dict.fromkeys(("train", "training", "is_training"), train)
+    values |= {"deterministic": not stochastic, "use_running_average": not train, "inference": not train}
+    return {name: values[name] for name in accepted(call) & set(values)}
+
+
+def nest(pairs: Iterable[tuple[Iterable[Any], Any]]) -> dict[str, Any]:
+    """A nested dict with string keys from paths and values."""
+    tree: dict[str, Any] = {}
+    for path, value in pairs:
+        *parents, name = map(str, path)
+        node = tree
+        for parent in parents:
+            node = node.setdefault(parent, {})
+        node[name] = value
+    return tree
+
+
+def pick(tree: PyTree, path: Iterable[Any]) -> Any:
+    """The value at a path of a nested dict."""
+    for name in path:
+        tree = tree[str(name)]
+    return tree
+
+
+def info_tree(params: PyTree, facts: Mapping[str, Fact]) -> PyTree:
+    """The tree of ParamInfo, from what the layers told by path."""
+
+    def one(path: Any, x: jax.Array) -> ParamInfo:
+        name = path_string(path)
+        return ParamInfo(name, *facts.get(name, OTHER), shape=tuple(x.shape))
+
+    return jax.tree_util.tree_map_with_path(one, params)
+
+
+def as_rows(outputs: Any) -> jax.Array:
+    """Outputs [n, out]; a network may return [n] for one output."""
+    return outputs[:, None] if getattr(outputs, "ndim", None) == 1 else outputs
+
+
+def check_outputs(network: Network, variables: Variables, inputs: PyTree, num_outputs: int) -> None:
+    """Run the network on shapes alone and raise a sentence where its outputs are not [n, num_outputs]."""
+    shapes = [tuple(x.shape) for x in jax.tree.leaves(inputs)]
+    shown = ", ".join(map(str, shapes))
+    try:
+        outputs = jax.eval_shape(lambda v, x: network.apply(v, x)[0], variables, inputs)
+    except Exception as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise InputError(f"The network cannot take inputs of shape {shown}: {reason}") from error
+    expected = (shapes[0][0], num_outputs)
+    got = getattr(outputs, "shape", None)
+    if got != expected:
+        raise InputError(
+            f"The network must return outputs of shape {expected} for inputs of shape {shown}, "
+            f"got {got if got is not None else type(outputs).__name__}; "
+            f"give its last layer {num_outputs} output{'s' * (num_outputs != 1)}, one for each number "
+            "that the likelihood needs, and return one row for each example."
+        )
+
+
+def check_same(given: PyTree, expected: PyTree, name: str) -> None:
+    """Raise a sentence where the paths or shapes of two trees differ."""
+    a, b = ({path_string(p): tuple(x.shape) for p, x in _flat(tree)} for tree in (given, expected))
+    for path in sorted(set(a) | set(b)):
+        if a.get(path) != b.get(path):
+            raise InputError(
+                f"{name} have {a.get(path, 'nothing')} at '{path}', the network has {b.get(path, 'nothing')} "
+                "there; give the variables of the same network."
+            )
+
+
+def _flat(tree: PyTree) -> list[tuple[Any, Any]]:
+    return jax.tree_util.tree_flatten_with_path(tree)[0]

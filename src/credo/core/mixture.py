@@ -1,0 +1,148 @@
+"""Functionals of the predictive mixture p(y|x) = Σ_k w_k p(y | f_k(x), ν_k), for a chunk of inputs with all its draws.
+
+Every function takes the likelihood and a `Flat` of draws and returns one value per input (and output). They are jitted
+once for each likelihood's structure and shape.
+"""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.scipy.special import logsumexp
+
+from credo.core.likelihood import Likelihood
+from credo.core.posterior import Draws
+
+PyTree = Any
+
+
+class Flat(NamedTuple):
+    """Draws with one leading axis over all members and draws."""
+
+    outputs: jax.Array  # [K, n, out]
+    params: PyTree  # the likelihood's parameters, leaves [K, ...]
+    log_weights: jax.Array  # [K], normalised
+
+
+def flatten(draws: Draws) -> Flat:
+    """Members and draws as one axis, with equal weights where none are given."""
+    members, each = draws.values.shape[:2]
+    count = members * each
+    merge = partial(jax.tree.map, lambda x: x.reshape(count, *x.shape[2:]))
+    weights = draws.log_weights
+    flat = jnp.full(count, -jnp.log(count)) if weights is None else weights.reshape(count)
+    return Flat(merge(draws.values), merge(draws.likelihood), flat)
+
+
+def _average(values: jax.Array, draws: Flat) -> jax.Array:
+    return jnp.tensordot(jnp.exp(draws.log_weights), values, 1)
+
+
+@jax.jit
+def moments(likelihood: Likelihood, draws: Flat) -> dict[str, jax.Array]:
+    """Mean, E[Var[y|f]] (aleatoric) and Var[E[y|f]] (epistemic), each centred before it is squared (G2)."""
+    means = jax.vmap(likelihood.mean)(draws.params, draws.outputs)
+    # The mean is taken of deviations from one draw: adding many large numbers would lose what separates them.
+    mean = means[0] + _average(means - means[0], draws)
+    spread = _average((means - mean) ** 2, draws)
+    noise = _average(jax.vmap(likelihood.variance)(draws.params, draws.outputs), draws)
+    return {"mean": mean, "aleatoric": noise, "epistemic": spread}
+
+
+@jax.jit
+def class_summary(likelihood: Any, draws: Flat) -> dict[str, jax.Array]:
+    """p, Std_k[p_k], total entropy H[p], aleatoric E[H[p_k]] and epistemic H[p] − E[H[p_k]] ≥ 0 (G2)."""
+    log_probs = jax.vmap(likelihood.log_probs)(draws.params, draws.outputs)
+    each = jnp.exp(log_probs)
+    mean = each[0] + _average(each - each[0], draws)
+    std = jnp.sqrt(_average((each - mean) ** 2, draws))
+    total = -jax.scipy.special.xlogy(mean, mean).sum(-1)
+    noise = _average(jax.vmap(likelihood.entropy)(draws.params, draws.outputs), draws)
+    # Mutual information as the mean KL[p_k‖p], which cannot come out negative by cancellation.
+    log_mean = logsumexp(log_probs + draws.log_weights[:, None, None], axis=0)
+    divergence = jnp.where(each > 0, each * (log_probs - log_mean), 0.0).sum(-1)
+    known = jnp.maximum(_average(divergence, draws), 0.0)
+    return {"mean": mean, "probs_std": std, "entropy": total, "aleatoric": noise, "epistemic": known}
+
+
+@jax.jit
+def log_prob(likelihood: Likelihood, draws: Flat, targets: jax.Array) -> jax.Array:
+    """log Σ_k w_k p(y | f_k) [n]."""
+    each = jax.vmap(likelihood.log_prob, (0, 0, None))(draws.params, draws.outputs, targets)
+    return logsumexp(each + draws.log_weights[:, None], axis=0)
+
+
+@jax.jit
+def cdf(likelihood: Likelihood, draws: Flat, targets: jax.Array) -> jax.Array:
+    """Σ_k w_k P(Y ≤ y | f_k) [n, k], entry by entry."""
+    return _average(jax.vmap(likelihood.cdf, (0, 0, None))(draws.params, draws.outputs, targets), draws)
+
+
+@jax.jit
+def quantile(likelihood: Likelihood, draws: Flat, level: jax.Array) -> jax.Array:
+    """The smallest y with P(Y ≤ y) ≥ level [n, k], by bisection of the mixture's CDF."""
+    means = jax.vmap(likelihood.mean)(draws.params, draws.outputs)
+    spread = jnp.sqrt(jax.vmap(likelihood.variance)(draws.params, draws.outputs)) + 1e-6
+    spread = jnp.minimum(spread, 1e6)
+    low, high = (means - 8 * spread).min(0), (means + 8 * spread).max(0)
+
+    def widen(edges: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array, jax.Array]:
+        low, high, count = edges
+        span = high - low
+        low = jnp.where(cdf(likelihood, draws, low) > level, low - span, low)
+        high = jnp.where(cdf(likelihood, draws, high) < level, high + span, high)
+        return low, high, count + 1
+
+    def outside(edges: tuple[jax.Array, jax.Array, jax.Array]) -> jax.Array:
+        low, high, count = edges
+        missed = (cdf(likelihood, draws, low) > level).any() | (cdf(likelihood, draws, high) < level).any()
+        return missed & (count < 30)
+
+    def halve(_: int, edges: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        low, high = edges
+        middle = low + 0.5 * (high - low)
+        below = cdf(likelihood, draws, middle) < level
+        return jnp.where(below, middle, low), jnp.where(below, high, middle)
+
+    low, high, _ = jax.lax.while_loop(outside, widen, (low, high, jnp.zeros((), jnp.int32)))
+    low, high = jax.lax.fori_loop(0, 40, halve, (low, high))
+    return jnp.floor(high) if likelihood.kind == "counts" else high
+
+
+@partial(jax.jit, static_argnames="num")
+def sample(likelihood: Likelihood, draws: Flat, key: jax.Array, num: int) -> jax.Array:
+    """`num` draws of y for every input [num, n, k] ([num, n] for classes)."""
+    key_pick, key_noise = jax.random.split(key)
+    pick = jax.random.categorical(key_pick, draws.log_weights, shape=(num,))
+
+    def one(k: jax.Array, index: jax.Array) -> jax.Array:
+        return likelihood.sample(k, jax.tree.map(lambda x: x[index], draws.params), draws.outputs[index])
+
+    return jax.lax.map(lambda pair: one(*pair), (jax.random.split(key_noise, num), pick))
+
+
+@partial(jax.jit, static_argnames="points")
+def entropies(
+    likelihood: Likelihood, draws: Flat, low: jax.Array, high: jax.Array, points: int
+) -> dict[str, jax.Array]:
+    """Entropy of the mixture and mean entropy of its parts for one real or count target [n], by summing over a grid
+    from low to high [n, 1]."""
+    span = high - low
+    width = span[:, 0] / (points - 1) if likelihood.kind == "real" else jnp.ones(span.shape[0])
+
+    def at(i: jax.Array) -> tuple[jax.Array, jax.Array]:
+        y = low + span * i / (points - 1) if likelihood.kind == "real" else low + i
+        each = jax.vmap(likelihood.log_prob, (0, 0, None))(draws.params, draws.outputs, y)
+        whole = logsumexp(each + draws.log_weights[:, None], axis=0)
+        parts = _average(-jnp.exp(each) * each, draws)
+        return -jnp.exp(whole) * whole, parts
+
+    def add(i: jax.Array, sums: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        whole, parts = at(i)
+        clean = [jnp.nan_to_num(x * width) for x in (whole, parts)]
+        return sums[0] + clean[0], sums[1] + clean[1]
+
+    zero = jnp.zeros(span.shape[0])
+    total, noise = jax.lax.fori_loop(0, points, add, (zero, zero))
+    return {"entropy": total, "conditional_entropy": noise}

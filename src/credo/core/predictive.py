@@ -1,0 +1,222 @@
+"""The predictive distribution at some inputs: a true mixture, with its uncertainty taken apart."""
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from credo.core import mixture
+from credo.core.likelihood import Likelihood
+from credo.core.mixture import Flat
+from credo.errors import InputError, Refusal
+
+
+class Predictive:
+    """p(y*|x*, D) ≈ Σ_k w_k p(y*|x*, θ_k) at n inputs (G1), as NumPy arrays on the scale of the targets.
+
+    Regression and counts: `mean`, `variance`, `std`, `aleatoric` (E[σ²]) and `epistemic` (Var[f]) are variances of
+    shape [n], or [n, k] for several outputs. Classes: `probs` [n, C] (also `mean`), `probs_std`; `aleatoric` and
+    `epistemic` are entropies in nats, E[H[p_k]] and the mutual information.
+
+    Per-draw outputs are kept where they fit the memory budget and computed anew for each question where they do not.
+    """
+
+    def __init__(
+        self,
+        likelihood: Likelihood,
+        chunks: Callable[[], Iterator[tuple[slice, Flat]]],
+        num_rows: int,
+        flat: bool,
+        shift: Any = 0.0,
+        scale: Any = 1.0,
+    ):
+        self.likelihood = likelihood
+        self._chunks = chunks
+        self._rows = num_rows
+        self._flat = flat  # targets are [n], not [n, 1]
+        self._shift, self._scale = np.asarray(shift, np.float64), np.asarray(scale, np.float64)
+
+    def __len__(self) -> int:
+        return self._rows
+
+    @property
+    def kind(self) -> str:
+        """ "real", "counts" or "classes"."""
+        return self.likelihood.kind
+
+    def rescaled(self, shift: Any, scale: Any) -> "Predictive":
+        """The predictive of shift + scale · y: undoes a standardisation of the targets, densities included."""
+        if self.kind != "real":
+            raise Refusal("Only real-valued targets can be rescaled.")
+        return Predictive(
+            self.likelihood, self._chunks, self._rows, self._flat,
+            self._shift + shift * self._scale if np.ndim(self._shift) else shift + scale * self._shift,
+            scale * self._scale,
+        )  # fmt: skip
+
+    # ------------------------------------------------------------------ helpers
+    def _each(self, function: Callable[..., Any], *per_row: Any) -> Any:
+        """Apply a function of (likelihood, draws, rows of arrays…) to every chunk and put the results together."""
+        parts = []
+        for rows, draws in self._chunks():
+            count = rows.stop - rows.start
+            width = draws.outputs.shape[1]
+            padded = [jnp.asarray(_pad(x[rows], width)) for x in per_row]
+            result = function(self.likelihood, draws, *padded)
+            parts.append(jax.tree.map(lambda x, c=count: np.asarray(x)[:c], result))
+        return jax.tree.map(lambda *x: np.concatenate(x), *parts)
+
+    def _shape(self, values: np.ndarray) -> np.ndarray:
+        return values[..., 0] if self._flat else values
+
+    def _real(self, values: np.ndarray) -> np.ndarray:
+        """Canonical values [.., n, k] on the scale and in the shape of the user's targets."""
+        if self.kind == "real":
+            values = self._shift + self._scale * values.astype(np.float64)
+        return self._shape(values)
+
+    def _canonical(self, targets: Any) -> np.ndarray:
+        """The user's targets as the likelihood wants them."""
+        array = np.asarray(targets)
+        if array.shape[:1] != (self._rows,):
+            raise InputError(
+                f"Expected {self._rows} targets, one for each input, got shape {list(array.shape)}."
+            )
+        if self.kind == "real":
+            array = (array.reshape(self._rows, -1) - self._shift) / self._scale
+        return self.likelihood.prepare(array)
+
+    @cached_property
+    def _summary(self) -> dict[str, np.ndarray]:
+        return self._each(mixture.class_summary if self.kind == "classes" else mixture.moments)
+
+    def _variance(self, values: np.ndarray) -> np.ndarray:
+        return self._shape(values * self._scale**2 if self.kind == "real" else values)
+
+    def _only(self, kinds: tuple[str, ...], what: str) -> None:
+        if self.kind not in kinds:
+            raise Refusal(f"{what} is defined for {' and '.join(kinds)} targets; these are {self.kind}.")
+
+    # ------------------------------------------------------------------ moments
+    @property
+    def mean(self) -> np.ndarray:
+        """E[y]; class probabilities [n, C] for classes."""
+        values = self._summary["mean"]
+        return values if self.kind == "classes" else self._real(values)
+
+    @property
+    def aleatoric(self) -> np.ndarray:
+        """What is noise: E_θ[Var[y|θ]], or E_θ[H[p_θ]] for classes."""
+        values = self._summary["aleatoric"]
+        return values if self.kind == "classes" else self._variance(values)
+
+    @property
+    def epistemic(self) -> np.ndarray:
+        """What is not known: Var_θ[E[y|θ]], or the mutual information for classes."""
+        values = self._summary["epistemic"]
+        return values if self.kind == "classes" else self._variance(values)
+
+    @property
+    def variance(self) -> np.ndarray:
+        """Var[y] = aleatoric + epistemic; p(1 − p) for classes."""
+        if self.kind == "classes":
+            return self.probs * (1 - self.probs)
+        return self.aleatoric + self.epistemic
+
+    @property
+    def std(self) -> np.ndarray:
+        """√Var[y]."""
+        return np.sqrt(self.variance)
+
+    @property
+    def probs(self) -> np.ndarray:
+        """Class probabilities [n, C]."""
+        self._only(("classes",), "probs")
+        return self._summary["mean"]
+
+    @property
+    def probs_std(self) -> np.ndarray:
+        """Std_θ[p_θ(c)] for every class [n, C]."""
+        self._only(("classes",), "probs_std")
+        return self._summary["probs_std"]
+
+    # ------------------------------------------------------------------ the distribution
+    def log_prob(self, targets: Any) -> np.ndarray:
+        """log p(y) of the mixture [n], on the scale of the targets."""
+        values = self._each(mixture.log_prob, self._canonical(targets)).astype(np.float64)
+        if self.kind != "real":
+            return values
+        outputs = 1 if self._flat else self._summary["mean"].shape[-1]
+        return values - np.log(np.broadcast_to(self._scale, outputs)).sum()
+
+    def cdf(self, targets: Any) -> np.ndarray:
+        """P(Y ≤ y), for each output."""
+        self._only(("real", "counts"), "cdf")
+        return self._shape(self._each(mixture.cdf, self._canonical(targets)))
+
+    def quantile(self, level: float) -> np.ndarray:
+        """The value that y stays below with probability `level`, for each output."""
+        self._only(("real", "counts"), "quantile")
+        if not 0 < level < 1:
+            raise InputError(f"A quantile level lies between 0 and 1, got {level}.")
+        at = jnp.float32(level)
+        return self._real(self._each(lambda likelihood, draws: mixture.quantile(likelihood, draws, at)))
+
+    def interval(self, coverage: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper ends of the central interval with this probability."""
+        if not 0 < coverage < 1:
+            raise InputError(f"Coverage lies between 0 and 1, got {coverage}.")
+        return self.quantile(0.5 - coverage / 2), self.quantile(0.5 + coverage / 2)
+
+    def sample(self, key: jax.Array, num: int = 1) -> np.ndarray:
+        """`num` draws of y at every input [num, n, …]; a draw of θ is shared by the inputs of one chunk."""
+        draws = self._each(lambda likelihood, d: jnp.moveaxis(mixture.sample(likelihood, d, key, num), 0, 1))
+        draws = np.moveaxis(draws, 1, 0)
+        return draws if self.kind == "classes" else self._real(draws)
+
+    # ------------------------------------------------------------------ entropies
+    @cached_property
+    def _entropies(self) -> dict[str, np.ndarray]:
+        if self.kind == "classes":
+            names = {"entropy": "entropy", "conditional_entropy": "aleatoric"}
+            return {new: self._summary[old] for new, old in names.items()}
+        if self._summary["mean"].shape[-1] != 1:
+            raise Refusal(
+                "The entropy of several outputs at once has no one-dimensional integral; ask for one output."
+            )
+
+        def chunk(likelihood: Likelihood, draws: Flat) -> dict[str, jax.Array]:
+            tail = 1e-6
+            low, high = (mixture.quantile(likelihood, draws, jnp.float32(q)) for q in (tail, 1 - tail))
+            if likelihood.kind == "real":
+                margin = 0.1 * (high - low)
+                return mixture.entropies(likelihood, draws, low - margin, high + margin, 1001)
+            points = int(np.ceil(float((high - low).max()))) + 2
+            return mixture.entropies(likelihood, draws, low, high, points)
+
+        values = self._each(chunk)
+        offset = float(np.log(self._scale).sum()) if self.kind == "real" else 0.0
+        return {name: v + offset for name, v in values.items()}
+
+    def entropy(self) -> np.ndarray:
+        """Total uncertainty H[p] in nats (a differential entropy for real targets, by quadrature)."""
+        return self._entropies["entropy"]
+
+    def conditional_entropy(self) -> np.ndarray:
+        """Noise in nats: E_θ[H[p_θ]]."""
+        return self._entropies["conditional_entropy"]
+
+    def mutual_information(self) -> np.ndarray:
+        """What knowing θ would tell about y: H[p] − E_θ[H[p_θ]] ≥ 0, in nats."""
+        if self.kind == "classes":
+            return self._summary["epistemic"]
+        return np.maximum(self.entropy() - self.conditional_entropy(), 0.0)
+
+
+def _pad(rows: np.ndarray, length: int) -> np.ndarray:
+    """Rows repeated at the end up to `length` (repeats are cut off again, and are safe for every function)."""
+    missing = length - len(rows)
+    return rows if missing == 0 else np.concatenate([rows, np.repeat(rows[-1:], missing, axis=0)])

@@ -1,0 +1,279 @@
+"""How the target becomes what a likelihood reads: standardised numbers, class indices or counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+import numpy as np
+
+from credo.data import config, kinds, parse, weighted
+from credo.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TASKS = ("auto", "regression", "classification", "binary", "multiclass", "count")
+MOST_CODES = 10
+ROWS_PER_CODE = 10
+# Float32 holds whole numbers exactly up to here.
+LARGEST_COUNT = 2**24
+
+
+class Target(Protocol):
+    """What every target encoder can do."""
+
+    @property
+    def task(self) -> str:
+        """One of "regression", "binary", "multiclass" and "count"."""
+
+    def encode(self, frame: pd.DataFrame) -> np.ndarray:
+        """Return the targets as a likelihood reads them."""
+
+
+def choose_task(frame: pd.DataFrame, target: str | list[str], task: str = "auto") -> tuple[str, str]:
+    """Return "regression", "classification" or "count" and a sentence that says why.
+
+    With "auto", text, categories and truth values are classes, and so are two distinct whole numbers. Up to
+    10 distinct whole numbers are classes if they run without a gap from 0 or 1, have 10 rows each on average
+    and the rarest has a tenth of the rows of the most common (counts and ratings thin out at their ends).
+    All other numbers are regression. Counts are never guessed.
+    """
+    if task not in TASKS:
+        raise InputError(f"Unknown task '{task}'; {_task_hint(task)}.")
+    if task != "auto":
+        return ("classification" if task in ("binary", "multiclass") else task), ""
+    if isinstance(target, list):
+        return "regression", "Several targets are fitted together, so this is regression."
+    series = parse.find_column(parse.named_frame(frame), target, "the target")
+    held, classes = _describe(series)
+    chosen = "classification" if classes else "regression"
+    others = [other for other in ("regression", "classification", "count") if other != chosen]
+    note = f"The target '{target}' holds {held}, so this is {chosen}"
+    return chosen, f"{note}; use --task {others[0]} or --task {others[1]} to change that."
+
+
+def _task_hint(task: str) -> str:
+    hint = parse.did_you_mean(task, TASKS)
+    return hint if hint.startswith("did") else "use auto, regression, classification or count"
+
+
+def _describe(series: pd.Series) -> tuple[str, bool]:
+    """Return what the target holds, in words, and whether these are classes."""
+    import pandas as pd
+
+    if isinstance(series.dtype, pd.CategoricalDtype):
+        return "categories", True
+    kind = kinds.find_kind(series, ids=False).kind
+    if kind == "boolean":
+        return "true and false", True
+    if kind == "date":
+        raise InputError(
+            f"The target '{series.name}' holds dates; turn it into a number first, such as days."
+        )
+    if parse.is_text(series) and kind != "numeric":
+        return "text", True
+    values = parse.numbers(series)
+    values = values[~np.isnan(values)]
+    found, counts = np.unique(values, return_counts=True)
+    whole = bool(np.all(found == np.round(found)))
+    held = f"{len(found)} distinct {'whole numbers' if whole else 'numbers'}"
+    if not whole or len(found) > MOST_CODES:
+        return held, False
+    run = bool(found[0] in (0, 1) and found[-1] - found[0] == len(found) - 1)
+    even = len(values) >= ROWS_PER_CODE * len(found) and counts.min() * 10 >= counts.max()
+    return held, len(found) == 2 or (run and even)
+
+
+@dataclass(frozen=True)
+class RegressionTarget:
+    """One or several numbers, each standardised over the training rows."""
+
+    kind: ClassVar[str] = "regression"
+    names: tuple[str, ...]
+    shift: tuple[float, ...]
+    scale: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if not len(self.names) == len(self.shift) == len(self.scale) > 0:
+            raise ValueError("has settings of unequal lengths")
+        if not all(scale > 0.0 for scale in self.scale):
+            raise ValueError("has a scale that is not positive")
+
+    @property
+    def task(self) -> str:
+        """Always "regression"."""
+        return "regression"
+
+    @classmethod
+    def learn(
+        cls, frame: pd.DataFrame, names: tuple[str, ...], weights: np.ndarray | None
+    ) -> RegressionTarget:
+        """Learn mean and standard deviation in float64."""
+        pairs = []
+        for name in names:
+            shift, scale = weighted.mean_and_std(_target_numbers(frame, name), weights)
+            if not scale > 0.0:
+                raise _constant(name, f"{shift:g}")
+            pairs.append((shift, scale))
+        return cls(names, tuple(shift for shift, _ in pairs), tuple(scale for _, scale in pairs))
+
+    def encode(self, frame: pd.DataFrame) -> np.ndarray:
+        """Return float32 of shape [rows], or [rows, targets] if there are several."""
+        columns = [
+            ((_target_numbers(frame, name) - shift) / scale).astype(np.float32)
+            for name, shift, scale in zip(self.names, self.shift, self.scale)
+        ]
+        return columns[0] if len(columns) == 1 else np.stack(columns, axis=1)
+
+
+@dataclass(frozen=True)
+class ClassTarget:
+    """One of several classes, as its place in `classes`."""
+
+    kind: ClassVar[str] = "classes"
+    name: str
+    classes: tuple[str | int | float | bool, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.classes) < 2 or len(set(map(parse.text_key, self.classes))) < len(self.classes):
+            raise ValueError("needs two or more distinct classes")
+
+    @property
+    def task(self) -> str:
+        """With two classes "binary", else "multiclass"."""
+        return "binary" if len(self.classes) == 2 else "multiclass"
+
+    @classmethod
+    def learn(cls, frame: pd.DataFrame, name: str) -> ClassTarget:
+        """Learn the classes in their natural order; each needs two rows."""
+        series = _target_column(frame, name)
+        codes, values = parse.distinct(series)
+        labels = [_plain_label(value) for value in values]
+        if len({type(label) is str for label in labels}) > 1:
+            labels = [parse.text_key(label) for label in labels]
+        if len(labels) == 1:
+            raise _constant(name, labels[0])
+        counts = weighted.totals(codes, len(labels))
+        if counts.min() < 2:
+            lonely = labels[int(counts.argmin())]
+            raise InputError(
+                f"Class '{lonely}' of the target '{name}' has only one training row; add rows of it, "
+                "merge it with another class or remove it (for numbers, use --task regression)."
+            )
+        return cls(name, tuple(sorted(labels)))
+
+    def encode(self, frame: pd.DataFrame) -> np.ndarray:
+        """Return int32 class indices; a class that training did not have is an `InputError`."""
+        series = _target_column(frame, self.name)
+        codes, keys = parse.text_keys(series)
+        places = parse.places(series, keys, [parse.text_key(label) for label in self.classes])
+        index = np.array([*places, -1], np.int32)[codes]
+        if (index < 0).any():
+            place = int(np.argmax(index < 0))
+            raise InputError(
+                f"The target '{self.name}' has the class '{parse.text_key(series.iloc[place]):.60}' in "
+                f"{parse.row_name(series, place)}, which no training row had; the classes are "
+                f"{parse.listed(self.classes)}: correct it or fit again with rows that have it."
+            )
+        return index
+
+
+@dataclass(frozen=True)
+class CountTarget:
+    """A number of events, as it is."""
+
+    kind: ClassVar[str] = "count"
+    name: str
+
+    @property
+    def task(self) -> str:
+        """Always "count"."""
+        return "count"
+
+    @classmethod
+    def learn(cls, frame: pd.DataFrame, name: str) -> CountTarget:
+        """Check that the counts are counts and vary."""
+        values = cls(name).encode(frame)
+        if values.min() == values.max():
+            raise _constant(name, f"{values[0]:g}")
+        return cls(name)
+
+    def encode(self, frame: pd.DataFrame) -> np.ndarray:
+        """Return float32 counts, which are exact up to 2²⁴."""
+        values = _target_numbers(frame, self.name)
+        bad = (values < 0) | (values != np.round(values)) | (values > LARGEST_COUNT)
+        if bad.any():
+            place = int(bad.argmax())
+            where = parse.row_name(frame[self.name], place)
+            raise InputError(
+                f"The target '{self.name}' has {values[place]:g} in {where}, but counts are whole numbers "
+                f"from 0 to {LARGEST_COUNT}; correct it or use --task regression."
+            )
+        return values.astype(np.float32)
+
+
+TARGETS: dict[str, type[Any]] = {item.kind: item for item in (RegressionTarget, ClassTarget, CountTarget)}
+
+
+def learn_target(
+    frame: pd.DataFrame, names: tuple[str, ...], task: str, weights: np.ndarray | None
+) -> RegressionTarget | ClassTarget | CountTarget:
+    """Learn the target encoder of a task as `choose_task` names it, or of "binary" or "multiclass"."""
+    if task == "regression":
+        return RegressionTarget.learn(frame, names, weights)
+    if len(names) > 1:
+        raise InputError(f"Several targets need --task regression, not {task}; name one target.")
+    if task == "count":
+        return CountTarget.learn(frame, names[0])
+    learned = ClassTarget.learn(frame, names[0])
+    if task != "classification" and task != learned.task:
+        raise InputError(
+            f"The target '{names[0]}' has {len(learned.classes)} classes, so the task is not {task}; "
+            "use --task classification."
+        )
+    return learned
+
+
+def target_from_config(plain: Any) -> RegressionTarget | ClassTarget | CountTarget:
+    """Build a target encoder from saved settings, or raise `ArtifactError`."""
+    target: RegressionTarget | ClassTarget | CountTarget = config.from_kinds(TARGETS, plain, "the target")
+    return target
+
+
+def _target_column(frame: pd.DataFrame, name: str) -> pd.Series:
+    """Return the target column without missing cells, which no policy fills in."""
+    series = parse.find_column(frame, name, "the target")
+    missing = parse.missing_mask(series)
+    if missing.any():
+        first = parse.row_name(series, int(missing.argmax()))
+        raise InputError(
+            f"The target '{name}' is missing in {int(missing.sum())} row(s), the first of them {first}; "
+            "fill it in, or leave these rows out with --missing drop."
+        )
+    return series
+
+
+def _target_numbers(frame: pd.DataFrame, name: str) -> np.ndarray:
+    series = _target_column(frame, name)
+    return parse.numbers(series, "numbers, being the target,", "correct it or use --task classification")
+
+
+def _plain_label(value: Any) -> str | int | float | bool:
+    """Return a class as JSON can hold it, whole floats as integers."""
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    if isinstance(value, (int, np.integer)):
+        return int(value)
+    if isinstance(value, (float, np.floating)):
+        if not np.isfinite(value):
+            raise InputError("The target has an infinite value; replace it or leave the row out.")
+        return int(value) if value == int(value) else float(str(value))
+    return str(value)
+
+
+def _constant(name: str, value: Any) -> InputError:
+    return InputError(
+        f"The target '{name}' is {value} in every training row, so there is nothing to learn; "
+        "choose another target."
+    )

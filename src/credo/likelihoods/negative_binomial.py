@@ -1,0 +1,149 @@
+"""Counts whose variance exceeds their mean."""
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from credo.core.tree import leaf, struct
+from credo.likelihoods.base import (
+    HALF_LOG_2PI,
+    count_targets,
+    diagonal,
+    known_or,
+    log_normal_parameters,
+    log_normal_prior,
+    weighted_moments,
+)
+from credo.likelihoods.special import (
+    betainc,
+    deviance,
+    log_rate,
+    log_rate_slope,
+    log_ratio,
+    poisson_sample,
+    stirling_error,
+)
+
+PyTree = Any
+
+
+@struct
+class NegativeBinomial:
+    """y ~ NB(μ, r) with log μ = f and variance μ + μ²/r, one r for each entry of y; see `negative_binomial`.
+
+    dispersion: "known" (r = value), "learned" (a point) or "inferred" (log r ~ N(prior_loc, prior_scale²)).
+    """
+
+    dispersion: str = "learned"
+    value: Any = leaf(default=None)
+    prior_loc: Any = leaf(default=1.0)
+    prior_scale: Any = leaf(default=2.0)
+
+    kind = "counts"
+
+    @property
+    def point(self) -> bool:
+        """True where r is learned as a point."""
+        return self.dispersion == "learned"
+
+    def prepare(self, targets: np.ndarray) -> np.ndarray:
+        """Whole numbers of at least 0 [n, k]."""
+        return count_targets(targets, "NegativeBinomial")
+
+    def num_outputs(self, targets: Any) -> int:
+        """One log-mean for each entry of y."""
+        return targets.shape[1]
+
+    def init(self, targets: jax.Array, weight: jax.Array) -> PyTree:
+        """log r starts at the moment estimate m²/(v − m) of the targets, kept between ½ and 50."""
+        if self.dispersion == "known":
+            return {}
+        mean, variance = weighted_moments(targets, weight)
+        return {"log_dispersion": jnp.log(jnp.clip(mean**2 / jnp.maximum(variance - mean, 1e-6), 0.5, 50.0))}
+
+    def log_prior(self, params: PyTree) -> jax.Array:
+        """log N(log r; prior_loc, prior_scale²) where r is inferred, else 0."""
+        if self.dispersion != "inferred":
+            return jnp.zeros(())
+        return log_normal_prior(params["log_dispersion"], self.prior_loc, self.prior_scale)
+
+    def inferring(self) -> "NegativeBinomial":
+        """The same likelihood with a learned r put under its prior."""
+        return dataclasses.replace(self, dispersion="inferred") if self.point else self
+
+    def log_r(self, params: PyTree) -> jax.Array:
+        """log r [k] (or a scalar)."""
+        return params["log_dispersion"] if "log_dispersion" in params else jnp.log(self.value)
+
+    def log_prob(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
+        """log Γ(y+r)/(Γ(r) y!) + r log(r/(r+μ)) + y log(μ/(r+μ)), summed over the entries of y."""
+        eta, log_r = log_rate(outputs), self.log_r(params)
+        mu, r = jnp.exp(eta), jnp.exp(log_r)
+        count = jnp.maximum(targets, 1)
+        log_count = jnp.log(count)
+        # Loader's form: each term is small where the density is large, so float32 serves for any y and r
+        shift = log_ratio(count, mu, r)
+        misfit = r * deviance(shift) + count * deviance(shift + eta - log_count)
+        stirling = stirling_error(r + count) - stirling_error(r) - stirling_error(count)
+        positive = stirling - misfit + 0.5 * (log_r - jnp.log(r + count) - log_count) - HALF_LOG_2PI
+        return jnp.where(targets > 0, positive, -r * jax.nn.softplus(eta - log_r)).sum(-1)
+
+    def mean(self, params: PyTree, outputs: jax.Array) -> jax.Array:
+        """μ."""
+        return jnp.exp(log_rate(outputs))
+
+    def variance(self, params: PyTree, outputs: jax.Array) -> jax.Array:
+        """μ + μ²/r."""
+        eta = log_rate(outputs)
+        return jnp.exp(eta) + jnp.exp(2 * eta - self.log_r(params))
+
+    def cdf(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
+        """I_{r/(r+μ)}(r, ⌊y⌋ + 1), and 0 for y < 0."""
+        eta, log_r = log_rate(outputs), self.log_r(params)
+        r, floor = jnp.broadcast_to(jnp.exp(log_r), eta.shape), jnp.clip(jnp.floor(targets), 0, 1e18)
+        below = betainc(r, floor + 1, jax.nn.sigmoid(log_r - eta), jax.nn.sigmoid(eta - log_r))
+        return jnp.where(targets < 0, 0, below)
+
+    def sample(self, key: jax.Array, params: PyTree, outputs: jax.Array) -> jax.Array:
+        """One count for every entry: a Poisson whose rate is gamma with shape r and mean μ."""
+        rate_key, count_key = jax.random.split(key)
+        log_r = jnp.broadcast_to(self.log_r(params), outputs.shape)
+        rate = jnp.exp(log_rate(outputs) - log_r) * jax.random.gamma(
+            rate_key, jnp.exp(log_r), dtype=outputs.dtype
+        )
+        return poisson_sample(count_key, rate)
+
+    def curvature(self, params: PyTree, outputs: jax.Array) -> jax.Array:
+        """μ r/(r + μ) (d log μ/df)² on the diagonal."""
+        log_r = self.log_r(params)
+        return diagonal(
+            jnp.exp(log_r) * jax.nn.sigmoid(log_rate(outputs) - log_r) * log_rate_slope(outputs) ** 2
+        )
+
+
+def negative_binomial(
+    dispersion: float | str = "learned", *, prior_loc: float = 1.0, prior_scale: float = 2.0
+) -> NegativeBinomial:
+    """Counts with variance μ + μ²/r for a mean μ = eᶠ; r → ∞ is Poisson, r = 1 geometric.
+
+    Above f = 30 the mean grows linearly, e³⁰ (f − 29), so that no output makes it infinite in float32.
+    Hilbe (2011), Negative Binomial Regression (NB2).
+
+    Args:
+        dispersion: r, a number (known), "learned" (a point for methods that optimise; samplers put it under
+            its prior) or "inferred" (its own posterior under log r ~ N(prior_loc, prior_scale²)).
+        prior_loc: mean of log r under its prior.
+        prior_scale: standard deviation of log r under its prior.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from credo.likelihoods import negative_binomial
+        >>> negative_binomial(dispersion=2.0).variance({}, jnp.zeros((1, 1))).tolist()
+        [[1.5]]
+    """
+    return NegativeBinomial(
+        *known_or(dispersion, "dispersion"), *log_normal_parameters(prior_loc, prior_scale)
+    )

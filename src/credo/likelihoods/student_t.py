@@ -1,0 +1,87 @@
+"""Student-t noise: regression that outliers do not bend."""
+
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from credo.core.tree import leaf, struct
+from credo.errors import InputError
+from credo.likelihoods.base import ScaleNoise, diagonal, known_or, log_normal_parameters, spread
+from credo.likelihoods.special import betainc
+
+PyTree = Any
+
+
+@struct
+class StudentT(ScaleNoise):
+    """y = f + σ t with t ~ Student-t(df), one σ for each entry of y; see `student_t`."""
+
+    df: Any = leaf(default=4.0)
+
+    def log_prob(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
+        """−½(ν+1) log(1 + z²/ν) − log(√ν B(½, ν/2)) − log σ with z = (y − f)/σ, summed over y's entries."""
+        df = jnp.asarray(self.df, outputs.dtype)
+        log_sigma = self.log_sigma(params)
+        z = (targets - outputs) * jnp.exp(-log_sigma)
+        # betaln, because the difference of two log Γ loses all digits for large ν
+        log_norm = log_sigma + jax.scipy.special.betaln(0.5, 0.5 * df) + 0.5 * jnp.log(df)
+        return (-0.5 * (df + 1) * jnp.log1p(z * z / df) - log_norm).sum(-1)
+
+    def mean(self, params: PyTree, outputs: jax.Array) -> jax.Array:
+        """f."""
+        return outputs
+
+    def variance(self, params: PyTree, outputs: jax.Array) -> jax.Array:
+        """σ² ν/(ν − 2)."""
+        return spread(self.sigma(params) ** 2 * (self.df / (self.df - 2)), outputs)
+
+    def cdf(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
+        """1 − ½ I_{ν/(ν+z²)}(ν/2, ½) for z ≥ 0, and its mirror image."""
+        df = jnp.asarray(self.df, outputs.dtype)
+        z = (targets - outputs) / self.sigma(params)
+        square = jnp.minimum(z * z, 1e30)  # ∞/∞ is not a number
+        outer, inner = df / (df + square), square / (df + square)
+        # the form with the smaller argument keeps its digits: I_x(a, b) = 1 − I_{1−x}(b, a)
+        central = square < 1
+        a, b = jnp.where(central, 0.5, 0.5 * df), jnp.where(central, 0.5 * df, 0.5)
+        beta = betainc(a, b, jnp.where(central, inner, outer), jnp.where(central, outer, inner))
+        tail = 0.5 * jnp.where(central, 1 - beta, beta)
+        return jnp.where(z < 0, tail, 1 - tail)
+
+    def sample(self, key: jax.Array, params: PyTree, outputs: jax.Array) -> jax.Array:
+        """f + σ t."""
+        df = jnp.asarray(self.df, outputs.dtype)
+        return outputs + self.sigma(params) * jax.random.t(key, df, outputs.shape, outputs.dtype)
+
+    def curvature(self, params: PyTree, outputs: jax.Array) -> jax.Array:
+        """(ν + 1)/((ν + 3) σ²) on the diagonal."""
+        precision = (self.df + 1) / (self.df + 3) * self.sigma(params) ** -2.0
+        return diagonal(spread(precision, outputs))
+
+
+def student_t(
+    df: float = 4.0, noise: float | str = "learned", *, prior_loc: float = -1.0, prior_scale: float = 2.0
+) -> StudentT:
+    """Regression with heavy-tailed noise: p(y) ∝ (1 + (y − f)²/(ν σ²))^(−(ν+1)/2).
+
+    Lange, Little and Taylor (1989), Robust statistical modeling using the t distribution.
+
+    Args:
+        df: degrees of freedom ν, above 2: below, the variance that every prediction reports is infinite.
+        noise: σ, which is not the standard deviation σ √(ν/(ν−2)): a number (known), "learned" (a point for
+            methods that optimise; samplers put it under its prior) or "inferred" (its own posterior).
+        prior_loc: mean of log σ under its prior.
+        prior_scale: standard deviation of log σ under its prior.
+
+    Example:
+        >>> from credo.likelihoods import student_t
+        >>> student_t(df=4, noise=0.1).df
+        4.0
+    """
+    if not 2 < df < math.inf:
+        raise InputError(
+            f"df must be above 2, where the noise has a finite variance, got {df}; for df = ∞ use gaussian."
+        )
+    return StudentT(*known_or(noise, "noise"), *log_normal_parameters(prior_loc, prior_scale), float(df))

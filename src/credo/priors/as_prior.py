@@ -1,0 +1,103 @@
+"""A posterior over weights as the next prior."""
+
+import dataclasses
+from typing import Any
+
+import jax
+
+from credo.core.distribution import ParamDistribution
+from credo.core.network import ParamInfo
+from credo.core.tree import leaf, struct, take
+from credo.errors import InputError, Refusal
+from credo.posteriors.mean_field import MeanField
+from credo.priors.checks import by_paths, same_paths, same_shape
+from credo.priors.elementwise import Elementwise, ElementwisePrior
+from credo.priors.normal import NormalDensity
+
+PyTree = Any
+
+
+@struct
+class AsPrior(ElementwisePrior):
+    """p(θ) = q(θ), the marginal of the given distribution over the network's weights."""
+
+    distribution: ParamDistribution = leaf()
+
+    def bind(self, info: PyTree, params: PyTree) -> Any:
+        """The distribution over weights, once its paths and shapes agree with the network's."""
+        q = self.distribution
+        draw = jax.eval_shape(lambda: q.sample(jax.random.key(0), 1))
+        wrapped = isinstance(draw, dict) and "network" in draw
+        shapes = jax.tree.map(
+            lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), draw["network"] if wrapped else draw
+        )
+        same_paths(info, by_paths(shapes), "The distribution given to as_prior")
+        if not isinstance(q, MeanField):
+            return Weights(q, wrapped)
+        if q.members == 1:
+            return super().bind_part(info, params)
+        # Independent parts: leaving the others out is the exact marginal.
+        mean, std = ({"network": tree["network"]} for tree in (q.mean, q.std))
+        return Weights(dataclasses.replace(q, mean=mean, std=std, points={}, state={}))
+
+    def bind_part(self, info: PyTree, params: PyTree) -> Elementwise:
+        """Some of the weights: the marginal is known where they are independent."""
+        if not isinstance(self.distribution, MeanField) or self.distribution.members > 1:
+            raise Refusal(
+                "Under by_path, as_prior takes a mean-field posterior with one member: others do not say the "
+                "distribution of some of the weights alone."
+            )
+        return super().bind_part(info, params)
+
+    def density(self, info: ParamInfo) -> NormalDensity:
+        """The normal of one array of a mean-field posterior with one member."""
+        q: Any = self.distribution
+        mean, std = (by_paths(tree["network"]) for tree in (q.mean, q.std))
+        if info.path not in mean:
+            raise InputError(f"The distribution given to as_prior lacks '{info.path}'.")
+        same_shape(info, mean[info.path][0], "The distribution given to as_prior")
+        return NormalDensity(mean[info.path][0], std[info.path][0])
+
+
+@struct
+class Weights:
+    """A distribution over `{"network": weights}` (wrapped) or over bare weights, as one over weights."""
+
+    distribution: ParamDistribution = leaf()
+    wrapped: bool = True
+
+    def log_prob(self, params: PyTree) -> jax.Array:
+        """log q(θ)."""
+        return self.distribution.log_prob({"network": params} if self.wrapped else params)
+
+    def sample(self, key: jax.Array, num: int) -> PyTree:
+        """`num` draws; a mixture gives a few more to be even over members, and chance leaves some out."""
+        draw, choose = jax.random.split(key)
+        draws = self.distribution.sample(draw, num)
+        draws = draws["network"] if self.wrapped else draws
+        total = jax.tree.leaves(draws)[0].shape[0]
+        return take(draws, jax.random.permutation(choose, total)[:num]) if total > num else draws
+
+    def gaussian(self) -> None:
+        """No closed form in general."""
+        return None
+
+
+def as_prior(distribution: Any) -> Any:
+    """Use a distribution over weights, such as the last posterior, as a prior (continual learning).
+
+    Args:
+        distribution: anything with `sample` and `log_prob` over the weights; a prior is returned as it is.
+
+    Example:
+        >>> import jax.numpy as jnp, credo
+        >>> mean = {"network": {"output": {"kernel": jnp.zeros((1, 1, 3)), "bias": jnp.zeros((1, 1))}}}
+        >>> q = credo.posteriors.MeanField(mean, mean, {}, {})
+        >>> credo.priors.as_prior(q).distribution is q
+        True
+    """
+    if hasattr(distribution, "bind"):
+        return distribution
+    if not isinstance(distribution, ParamDistribution):
+        raise InputError(f"as_prior expects a distribution with sample and log_prob, got {distribution!r}.")
+    return AsPrior(distribution)
