@@ -146,9 +146,7 @@ def _structure(whole: tuple[Any, Any]) -> Structure:
         if slots[-1].role == "static":
             static.append(value)
     stateful = len(jax.tree.leaves(whole[1])) > 0
-    return Structure(
-        plain.Held(treedef), plain.Held(tuple(static)), tuple(slots), tuple(_facts(whole[0])), stateful
-    )
+    return Structure(plain.Held(treedef), plain.Held(tuple(static)), tuple(slots), tuple(_facts(whole[0])), stateful)
 
 
 def _slot(path: tuple[Any, ...], value: Any) -> Slot:

@@ -87,7 +87,6 @@ def from_functions(
 def _checked(fact: Any, path: str) -> Fact:
     if not isinstance(fact, tuple) or len(fact) != 3 or fact[0] not in KINDS:
         raise InputError(
-            f"info for '{path}' must be (kind, fan_in, fan_out) with a kind out of "
-            f"{', '.join(KINDS)}, got {fact!r}."
+            f"info for '{path}' must be (kind, fan_in, fan_out) with a kind out of {', '.join(KINDS)}, got {fact!r}."
         )
     return fact

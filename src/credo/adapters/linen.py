@@ -55,9 +55,7 @@ class LinenNetwork:
     ) -> tuple[jax.Array, PyTree]:
         """Outputs [n, num_outputs] and the new batch statistics; dropout acts when training with a key."""
         module, stochastic = self.module.value, train and key is not None
-        options: dict[str, Any] = dict(
-            plain.mode_options(type(module).__call__, train=train, stochastic=stochastic)
-        )
+        options: dict[str, Any] = dict(plain.mode_options(type(module).__call__, train=train, stochastic=stochastic))
         if stochastic and key is not None:
             dropout, other = jax.random.split(key)
             options["rngs"] = {"dropout": dropout, "params": other}

@@ -67,9 +67,7 @@ class NNXNetwork:
         stochastic = train and key is not None
         key = key if key is not None else jax.random.key(0)
         module = self._merge(variables, key)
-        module.set_attributes(
-            deterministic=not stochastic, use_running_average=not train, raise_if_not_found=False
-        )
+        module.set_attributes(deterministic=not stochastic, use_running_average=not train, raise_if_not_found=False)
         call = type(module).__call__
         options: dict[str, Any] = dict(plain.mode_options(call, train=train, stochastic=stochastic))
         if "rngs" in plain.accepted(call):
@@ -191,8 +189,5 @@ def _arrays(module: Any) -> dict[str, Any]:
 
 
 def _variables(slots: tuple[Slot, ...], arrays: dict[str, Any]) -> Variables:
-    both = (
-        plain.nest((s.path, arrays[str(s.path)]) for s in slots if s.role == role)
-        for role in ("params", "state")
-    )
+    both = (plain.nest((s.path, arrays[str(s.path)]) for s in slots if s.role == role) for role in ("params", "state"))
     return Variables(*both)

@@ -60,7 +60,6 @@ def predict(
     model, posterior = fit.model, jax.device_put(fit.posterior)
     inputs = jax.tree.map(_checked, inputs, fit.input_shape, is_leaf=lambda x: isinstance(x, tuple))
     rows = len(jax.tree.leaves(inputs)[0])
-    members, draws = posterior.num_draws(num_samples)
     first = jax.tree.map(lambda x: jax.ShapeDtypeStruct((1, *x.shape[1:]), x.dtype), inputs)
     shape = jax.eval_shape(partial(_outputs, num=num_samples), key, posterior, model, first).outputs.shape
     per_row = 4 * shape[0] * shape[2]

@@ -53,8 +53,6 @@ def same_paths(info: PyTree, arrays: Mapping[str, Any], name: str) -> None:
     if missing or extra:
         lacks = f" lacks '{missing[0]}'" if missing else ""
         has = f" has '{extra[0]}', which the network lacks" if extra else ""
-        raise InputError(
-            f"{name}{lacks}{' and' if lacks and has else ''}{has}; give weights of the same network."
-        )
+        raise InputError(f"{name}{lacks}{' and' if lacks and has else ''}{has}; give weights of the same network.")
     for path, i in infos.items():
         same_shape(i, arrays[path], name)

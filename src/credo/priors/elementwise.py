@@ -81,8 +81,6 @@ class Elementwise:
         pairs = [d.gaussian for d in parts if d.gaussian is not None]
         if len(pairs) < len(parts):
             return None
-        full = [
-            [jnp.broadcast_to(jnp.asarray(v, jnp.float32), s) for v in p] for p, s in zip(pairs, self.shapes)
-        ]
+        full = [[jnp.broadcast_to(jnp.asarray(v, jnp.float32), s) for v in p] for p, s in zip(pairs, self.shapes)]
         mean, std = (jax.tree.unflatten(treedef, [pair[i] for pair in full]) for i in (0, 1))
         return mean, std

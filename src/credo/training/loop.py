@@ -250,7 +250,8 @@ class Loop:
             means = {k: float(np.mean(v)) for k, v in record.metrics[-1].items()}
             bar.update(host.step, host.steps, rate, means)
             event = Event(type(method).__name__, phase.name, host.step, host.steps, means, elapsed)
-            if any([call(event) for call in self.callbacks]):
+            stops = [call(event) for call in self.callbacks]  # every callback is called
+            if any(stops):
                 host.outcome = "stopped by a callback"
             elif interrupt.asked:
                 host.outcome = "interrupted"

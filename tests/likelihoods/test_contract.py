@@ -1,0 +1,193 @@
+"""What every likelihood owes: the protocol, checked targets, jit, vmap and a structure that can be saved."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from credo.core.likelihood import Likelihood
+from credo.core.tree import STRUCTS
+from credo.errors import InputError
+from credo.likelihoods import (
+    bernoulli,
+    categorical,
+    default_likelihood,
+    gaussian,
+    heteroscedastic,
+    negative_binomial,
+    poisson,
+    student_t,
+)
+
+REAL = np.array([[0.5, -1.0], [2.0, 3.0], [0.0, 7.5]])
+COUNTS = np.array([[0, 4], [2, 3], [1, 7]])
+LABELS = np.array([0, 1, 1])
+CASES = {
+    "gaussian_known": (gaussian(0.4), REAL),
+    "gaussian_learned": (gaussian(), REAL),
+    "gaussian_inferred": (gaussian("inferred"), REAL),
+    "student_t_known": (student_t(noise=0.4), REAL),
+    "student_t": (student_t(), REAL),
+    "heteroscedastic": (heteroscedastic(), REAL),
+    "categorical": (categorical(3), LABELS),
+    "bernoulli": (bernoulli(), LABELS),
+    "poisson": (poisson(), COUNTS),
+    "negative_binomial_known": (negative_binomial(2.0), COUNTS),
+    "negative_binomial": (negative_binomial(), COUNTS),
+}
+every = pytest.mark.parametrize(("likelihood", "targets"), CASES.values(), ids=CASES.keys())
+
+
+def pieces(likelihood, params, outputs, targets):
+    """All functions of one parameter setting."""
+    result = {
+        "log_prob": likelihood.log_prob(params, outputs, targets),
+        "mean": likelihood.mean(params, outputs),
+        "variance": likelihood.variance(params, outputs),
+        "sample": likelihood.sample(jax.random.key(0), params, outputs),
+        "curvature": likelihood.curvature(params, outputs),
+    }
+    if likelihood.kind == "classes":
+        return result | {"entropy": likelihood.entropy(params, outputs)}
+    return result | {"cdf": likelihood.cdf(params, outputs, targets)}
+
+
+def setting(likelihood, targets, draws=4):
+    """Canonical targets, parameters and outputs [draws, n, out]."""
+    targets = jnp.asarray(likelihood.prepare(targets))
+    params = likelihood.init(targets, jnp.ones(len(targets)))
+    outputs = jax.random.normal(jax.random.key(1), (draws, len(targets), likelihood.num_outputs(targets)))
+    return targets, params, outputs
+
+
+@every
+def test_shapes_and_protocol(likelihood, targets):
+    assert isinstance(likelihood, Likelihood)
+    assert STRUCTS[type(likelihood).__name__] is type(likelihood)
+    targets, params, outputs = setting(likelihood, targets)
+    got = {name: value.shape for name, value in pieces(likelihood, params, outputs[0], targets).items()}
+    size = outputs.shape[-1]
+    per_class = (3, 2) if size == 1 else (3, size)
+    each = per_class if likelihood.kind == "classes" else targets.shape
+    expected = {"log_prob": (3,), "mean": each, "variance": each, "sample": targets.shape}
+    expected |= {"entropy": (3,)} if likelihood.kind == "classes" else {"cdf": targets.shape}
+    assert got == expected | {"curvature": (3, size, size)}
+    assert likelihood.log_prior(params).shape == ()
+
+
+@every
+def test_jit_and_vmap_change_nothing(likelihood, targets):
+    targets, params, outputs = setting(likelihood, targets)
+    params = jax.tree.map(lambda x: x + jnp.arange(4.0)[:, None] / 10, params)
+    together = jax.jit(jax.vmap(pieces, (None, 0, 0, None)))(likelihood, params, outputs, targets)
+    for draw in range(4):
+        alone = pieces(likelihood, jax.tree.map(lambda x, i=draw: x[i], params), outputs[draw], targets)
+        for name, value in alone.items():
+            np.testing.assert_allclose(together[name][draw], value, rtol=1e-5, atol=1e-6, err_msg=name)
+            if name not in ("variance", "curvature"):  # these may be the same in every draw
+                assert np.isfinite(value).all()
+
+
+@every
+def test_float32_in_float32_out(likelihood, targets):
+    """Numbers of the likelihood follow the outputs' precision, also while another method runs in float64."""
+    targets, params, outputs = setting(likelihood, targets)
+    with jax.enable_x64(True):
+        for name, value in pieces(likelihood, params, outputs[0], targets).items():
+            assert value.dtype in (jnp.float32, jnp.int32), name
+
+
+@every
+def test_structure_survives_flattening(likelihood, targets):
+    leaves, structure = jax.tree.flatten(likelihood)
+    assert jax.tree.unflatten(structure, leaves) == likelihood
+    assert not any(isinstance(x, str) for x in leaves)
+
+
+@every
+def test_only_learned_parameters_change_by_inferring(likelihood, targets):
+    inferring = likelihood.inferring()
+    assert not inferring.point
+    assert (inferring != likelihood) == likelihood.point
+    targets, params, _ = setting(likelihood, targets)
+    assert bool(params) == (likelihood.point or "inferred" in jax.tree.flatten(likelihood)[1].__repr__())
+    if likelihood.point:
+        assert likelihood.log_prior(params) == 0
+        assert inferring.log_prior(params) != 0
+
+
+@pytest.mark.parametrize("likelihood", [gaussian(), student_t(), heteroscedastic()])
+def test_real_targets(likelihood):
+    assert likelihood.prepare(np.array([1, 2, 3])).shape == (3, 1)
+    assert likelihood.prepare(REAL).dtype == np.float32
+    assert likelihood.prepare(np.zeros((0, 2))).shape == (0, 2)
+    for bad, sentence in [
+        (np.array(["a", "b"]), "numeric targets"),
+        (np.zeros((2, 2, 2)), r"shape \[rows\] or \[rows, outputs\]"),
+        (np.array([1.0, np.nan]), "NaN or infinite"),
+        (np.array([1.0, np.inf]), "NaN or infinite"),
+    ]:
+        with pytest.raises(InputError, match=sentence):
+            likelihood.prepare(bad)
+
+
+@pytest.mark.parametrize("likelihood", [poisson(), negative_binomial()])
+def test_count_targets(likelihood):
+    assert likelihood.prepare(np.array([1, 2, 3])).shape == (3, 1)
+    assert likelihood.prepare(COUNTS.astype(float)).tolist() == COUNTS.tolist()
+    for bad, sentence in [
+        (np.array([1.0, -2.0]), "got -2"),
+        (np.array([0.5]), "got 0.5"),
+        (REAL * np.nan, "NaN"),
+    ]:
+        with pytest.raises(InputError, match=sentence):
+            likelihood.prepare(bad)
+
+
+@pytest.mark.parametrize("likelihood", [categorical(2), bernoulli()])
+def test_class_targets(likelihood):
+    for good in (LABELS, LABELS[:, None], LABELS.astype(float), LABELS.astype(bool), LABELS.astype(np.uint8)):
+        prepared = likelihood.prepare(good)
+        assert prepared.dtype == np.int32
+        assert prepared.tolist() == [0, 1, 1]
+    for bad, sentence in [
+        (np.array([0, 2]), "from 0 to 1, got 2"),
+        (np.array([0, -1]), "got -1"),
+        (np.array([0.0, 0.5]), "got 0.5"),
+        (np.array([0.0, np.nan]), "got nan"),
+        (np.array(["cat", "dog"]), "encode the labels as 0 to 1"),
+        (np.zeros((3, 2)), r"got \[3, 2\]"),
+    ]:
+        with pytest.raises(InputError, match=sentence):
+            likelihood.prepare(bad)
+
+
+@pytest.mark.parametrize(
+    ("build", "sentence"),
+    [
+        (lambda: gaussian(0.0), "noise must be a positive, finite number, got 0.0"),
+        (lambda: gaussian(float("nan")), "got nan"),
+        (lambda: gaussian("fixed"), '"learned" or "inferred", got \'fixed\''),
+        (lambda: gaussian(prior_scale=0.0), "positive prior_scale"),
+        (lambda: student_t(2.0), "above 2"),
+        (lambda: student_t(float("inf")), "use gaussian"),
+        (lambda: student_t(4.0, -1.0), "noise must be a positive"),
+        (lambda: heteroscedastic(floor=0.0), "floor of the noise scale"),
+        (lambda: categorical(1), "at least 2, got 1"),
+        (lambda: categorical(2.5), "at least 2, got 2.5"),
+        (lambda: negative_binomial(-1.0), "dispersion must be a positive"),
+        (lambda: negative_binomial("free"), "dispersion must be"),
+        (lambda: default_likelihood("ranking"), "Unknown task 'ranking'; choose one of regression"),
+        (lambda: default_likelihood("multiclass"), "needs num_classes"),
+    ],
+)
+def test_builders_refuse_with_a_sentence(build, sentence):
+    with pytest.raises(InputError, match=sentence):
+        build()
+
+
+def test_default_likelihoods():
+    assert default_likelihood("regression") == gaussian("learned")
+    assert default_likelihood("binary", 2) == bernoulli()
+    assert default_likelihood("multiclass", 7) == categorical(7)
+    assert default_likelihood("count") == negative_binomial("learned")
