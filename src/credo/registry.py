@@ -19,7 +19,6 @@ class Row:
         capability: ids of the capability list.
         exact_on: what its answer equals on a Bayesian linear model: "posterior", "mean_field", "mode" or
             "least_squares". The contract tests hold it to that.
-        local_noise: what "learned" noise becomes: "point" or "sampled".
     """
 
     name: str
@@ -27,7 +26,11 @@ class Row:
     summary: str
     capability: str
     exact_on: str
-    local_noise: str = "point"
+    quick: tuple[tuple[str, Any], ...] = ()  # settings that are enough on the small problems of the tests
+
+    def quick_settings(self) -> dict[str, Any]:
+        """Settings for small problems."""
+        return dict(self.quick)
 
     def load(self) -> Any:
         """The method's class."""
@@ -39,9 +42,9 @@ ROWS = (
     Row("maximum_likelihood", "credo.methods.map:MaximumLikelihood", "One point: the best fit to the data, no prior.", "A4", "least_squares"),
     Row("map", "credo.methods.map:MAP", "One point: the mode of the posterior (weight decay).", "A4", "mode"),
     Row("bayes_by_backprop", "credo.methods.bayes_by_backprop:BayesByBackprop", "Mean-field Gaussian variational inference.", "B1, B2", "mean_field"),
-    Row("deep_ensemble", "credo.methods.deep_ensemble:DeepEnsemble", "Several MAP fits from different starts, as one computation.", "C3", "mode"),
-    Row("hmc", "credo.methods.hmc:HMC", "Hamiltonian Monte Carlo with a fixed number of leapfrog steps.", "D3", "posterior", "sampled"),
-    Row("nuts", "credo.methods.nuts:NUTS", "The No-U-Turn sampler: Hamiltonian Monte Carlo that sets its own path length.", "D3", "posterior", "sampled"),
+    Row("deep_ensemble", "credo.methods.deep_ensemble:DeepEnsemble", "Several MAP fits from different starts, as one computation.", "C3", "mode", (("size", 3),)),
+    Row("hmc", "credo.methods.hmc:HMC", "Hamiltonian Monte Carlo with a fixed number of leapfrog steps.", "D3", "posterior", (("chains", 4), ("warmup", 300), ("num_steps", 15))),
+    Row("nuts", "credo.methods.nuts:NUTS", "The No-U-Turn sampler: Hamiltonian Monte Carlo that sets its own path length.", "D3", "posterior", (("chains", 4), ("warmup", 300))),
 )  # fmt: skip
 
 METHODS = {row.name: row for row in ROWS}

@@ -108,10 +108,8 @@ def test_curvature_is_the_expected_hessian(likelihood, num_classes):
     with jax.enable_x64(True):
         outputs = jnp.asarray(outputs_for(likelihood, 4))
         probs = np.exp(truth_for(outputs))
-        hessian = jax.vmap(jax.hessian(lambda f, y: likelihood.log_prob({}, f[None], y[None])[0]))
-        expected = sum(
-            -probs[:, c, None, None] * hessian(outputs, jnp.full(4, c)) for c in range(num_classes)
-        )
+        hessian = jax.jit(jax.vmap(jax.hessian(lambda f, y: likelihood.log_prob({}, f[None], y[None])[0])))
+        expected = sum(-probs[:, c, None, None] * hessian(outputs, jnp.full(4, c)) for c in range(num_classes))
         np.testing.assert_allclose(likelihood.curvature({}, outputs), expected, rtol=1e-9, atol=1e-12)
 
 

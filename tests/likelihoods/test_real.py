@@ -126,9 +126,7 @@ def test_noise_known_learned_and_inferred(build):
     assert learned.point
     assert not inferred.point
     params = learned.init(targets, weight)
-    np.testing.assert_allclose(
-        np.exp(params["log_scale"]), [0.501, 5.001], rtol=1e-5
-    )  # the padded row is ignored
+    np.testing.assert_allclose(np.exp(params["log_scale"]), [0.501, 5.001], rtol=1e-5)  # the padded row is ignored
     np.testing.assert_allclose(learned.sigma(params), [0.501, 5.001], rtol=1e-5)
     assert learned.log_prior(params) == 0
     expected = scipy.stats.norm(-1, 2).logpdf(np.asarray(params["log_scale"], float)).sum()

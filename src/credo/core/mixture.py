@@ -36,15 +36,16 @@ def flatten(draws: Draws) -> Flat:
 
 
 def _average(values: jax.Array, draws: Flat) -> jax.Array:
-    return jnp.tensordot(jnp.exp(draws.log_weights), values, 1)
+    """Σ_k w_k v_k, summed as deviations from one draw: many large numbers would lose what separates them."""
+    weights = jax.nn.softmax(draws.log_weights)
+    return values[0] + jnp.tensordot(weights, values - values[0], 1)
 
 
 @jax.jit
 def moments(likelihood: Likelihood, draws: Flat) -> dict[str, jax.Array]:
     """Mean, E[Var[y|f]] (aleatoric) and Var[E[y|f]] (epistemic), each centred before it is squared (G2)."""
     means = jax.vmap(likelihood.mean)(draws.params, draws.outputs)
-    # The mean is taken of deviations from one draw: adding many large numbers would lose what separates them.
-    mean = means[0] + _average(means - means[0], draws)
+    mean = _average(means, draws)
     spread = _average((means - mean) ** 2, draws)
     noise = _average(jax.vmap(likelihood.variance)(draws.params, draws.outputs), draws)
     return {"mean": mean, "aleatoric": noise, "epistemic": spread}
@@ -55,7 +56,7 @@ def class_summary(likelihood: Any, draws: Flat) -> dict[str, jax.Array]:
     """p, Std_k[p_k], total entropy H[p], aleatoric E[H[p_k]] and epistemic H[p] − E[H[p_k]] ≥ 0 (G2)."""
     log_probs = jax.vmap(likelihood.log_probs)(draws.params, draws.outputs)
     each = jnp.exp(log_probs)
-    mean = each[0] + _average(each - each[0], draws)
+    mean = _average(each, draws)
     std = jnp.sqrt(_average((each - mean) ** 2, draws))
     total = -jax.scipy.special.xlogy(mean, mean).sum(-1)
     noise = _average(jax.vmap(likelihood.entropy)(draws.params, draws.outputs), draws)

@@ -53,8 +53,8 @@ class Predictive:
             raise Refusal("Only real-valued targets can be rescaled.")
         return Predictive(
             self.likelihood, self._chunks, self._rows, self._flat,
-            self._shift + shift * self._scale if np.ndim(self._shift) else shift + scale * self._shift,
-            scale * self._scale,
+            np.asarray(shift, np.float64) + np.asarray(scale, np.float64) * self._shift,
+            np.asarray(scale, np.float64) * self._scale,
         )  # fmt: skip
 
     # ------------------------------------------------------------------ helpers

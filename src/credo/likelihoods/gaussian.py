@@ -42,9 +42,7 @@ class Gaussian(ScaleNoise):
         return diagonal(spread(self.sigma(params) ** -2.0, outputs))
 
 
-def gaussian(
-    noise: float | str = "learned", *, prior_loc: float = -1.0, prior_scale: float = 2.0
-) -> Gaussian:
+def gaussian(noise: float | str = "learned", *, prior_loc: float = -1.0, prior_scale: float = 2.0) -> Gaussian:
     """Regression with normal noise of one size: y ~ N(f, σ²).
 
     Args:

@@ -111,17 +111,13 @@ class NegativeBinomial:
         """One count for every entry: a Poisson whose rate is gamma with shape r and mean μ."""
         rate_key, count_key = jax.random.split(key)
         log_r = jnp.broadcast_to(self.log_r(params), outputs.shape)
-        rate = jnp.exp(log_rate(outputs) - log_r) * jax.random.gamma(
-            rate_key, jnp.exp(log_r), dtype=outputs.dtype
-        )
+        rate = jnp.exp(log_rate(outputs) - log_r) * jax.random.gamma(rate_key, jnp.exp(log_r), dtype=outputs.dtype)
         return poisson_sample(count_key, rate)
 
     def curvature(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """μ r/(r + μ) (d log μ/df)² on the diagonal."""
         log_r = self.log_r(params)
-        return diagonal(
-            jnp.exp(log_r) * jax.nn.sigmoid(log_rate(outputs) - log_r) * log_rate_slope(outputs) ** 2
-        )
+        return diagonal(jnp.exp(log_r) * jax.nn.sigmoid(log_rate(outputs) - log_r) * log_rate_slope(outputs) ** 2)
 
 
 def negative_binomial(
@@ -144,6 +140,4 @@ def negative_binomial(
         >>> negative_binomial(dispersion=2.0).variance({}, jnp.zeros((1, 1))).tolist()
         [[1.5]]
     """
-    return NegativeBinomial(
-        *known_or(dispersion, "dispersion"), *log_normal_parameters(prior_loc, prior_scale)
-    )
+    return NegativeBinomial(*known_or(dispersion, "dispersion"), *log_normal_parameters(prior_loc, prior_scale))

@@ -72,9 +72,7 @@ def betainc(a: jax.Array, b: jax.Array, x: jax.Array, y: jax.Array) -> jax.Array
     low, high = jnp.minimum(a, b), jnp.maximum(a, b)
     normal, exact = low >= BETA_NORMAL, high <= BETA_LIMIT
     other = normal | ~exact  # lanes of another branch run on harmless numbers
-    library = jax.scipy.special.betainc(
-        *(jnp.where(other, safe, v) for v, safe in ((a, 1), (b, 1), (x, 0.5)))
-    )
+    library = jax.scipy.special.betainc(*(jnp.where(other, safe, v) for v, safe in ((a, 1), (b, 1), (x, 0.5))))
     return jnp.where(normal, _beta_normal(a, b, x, y), jnp.where(exact, library, _beta_gamma(a, b, x, y)))
 
 

@@ -1,5 +1,6 @@
 """Bayes by Backprop: mean-field Gaussian variational inference by reparameterisation."""
 
+import dataclasses
 from typing import Any
 
 import jax
@@ -11,7 +12,7 @@ from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.tree import Layout, leaf, size, struct
 from credo.errors import Refusal
-from credo.methods.optimise import descend, fade, optimiser
+from credo.methods.optimise import descend, fade, optimiser, tail_average
 from credo.posteriors import MeanField
 
 PyTree = Any
@@ -27,6 +28,8 @@ class MeanFieldState:
 
     step: jax.Array = leaf()
     values: PyTree = leaf()
+    average: PyTree = leaf()
+    averaged: jax.Array = leaf()  # over how many iterates
     memory: PyTree = leaf()
     network: PyTree = leaf()
     prior: PyTree = leaf()
@@ -44,7 +47,8 @@ class BayesByBackprop(Method):
     for the local reparameterisation.
 
     Args:
-        learning_rate: size of the optimiser's steps; fades to 0 over the second half of the fit.
+        learning_rate: size of the optimiser's steps; fades to a tenth over the second half of the fit, whose
+            iterates are averaged.
         num_samples: K, draws of θ for each step.
         initial_std: s at the start, for every weight.
         beta: weight of the KL; 1 is Bayes.
@@ -65,7 +69,7 @@ class BayesByBackprop(Method):
     optimiser: str = "adam"
     schedule: str = "cosine"
 
-    default_steps = 10_000
+    default_steps = 20_000
     step_field = "learning_rate"
     several_starts = True
 
@@ -95,9 +99,8 @@ class BayesByBackprop(Method):
         values = whole.ravel(parts)
         memory = optimiser(self.optimiser).init(values)
         prior = self._gaussian_prior(model, variables, random, layout)
-        return MeanFieldState(
-            jnp.zeros((), jnp.int32), values, memory, variables.state, prior, layout, whole
-        )  # fmt: skip
+        zero = jnp.zeros((), jnp.int32)
+        return MeanFieldState(zero, values, values, zero, memory, variables.state, prior, layout, whole)
 
     def _gaussian_prior(self, model: Model, variables: Variables, random: PyTree, layout: Layout) -> PyTree:
         """(mean, log std, is-a-weight) of the prior, laid out like the random parameters; None where not Gaussian."""
@@ -138,10 +141,11 @@ class BayesByBackprop(Method):
             return metrics["loss"], (metrics, network)
 
         (_, (metrics, network)), gradient = jax.value_and_grad(loss, has_aux=True)(state.values)
-        rate = self.learning_rate * fade(self.schedule, state.step, phase.steps)
+        rate = self.learning_rate * fade(self.schedule, state.step, phase.steps, floor=0.1)
         values, memory = descend(self.optimiser, rate, gradient, state.memory, state.values)
-        state = MeanFieldState(
-            state.step + 1, values, memory, network, state.prior, state.random, state.layout
+        average, count = tail_average(state.average, state.averaged, values, state.step, phase.steps)
+        state = dataclasses.replace(
+            state, step=state.step + 1, values=values, average=average, averaged=count, memory=memory, network=network
         )
         return state, Info(metrics)
 
@@ -186,12 +190,12 @@ class BayesByBackprop(Method):
         return model.prior.log_hyperprior(params["prior"]) + model.likelihood.log_prior(params["likelihood"])
 
     def point(self, model: Model, state: MeanFieldState) -> Variables:
-        parts = state.layout.unravel(state.values)  # type: ignore[union-attr]
+        parts = state.layout.unravel(state.average)  # type: ignore[union-attr]
         return Variables(state.random.unravel(parts["mean"]) | parts["points"], state.network)  # type: ignore[union-attr]
 
     def posterior(self, model: Model, state: MeanFieldState, draws: PyTree) -> MeanField:
         def one(state: MeanFieldState) -> tuple[PyTree, PyTree, PyTree, PyTree]:
-            parts = state.layout.unravel(state.values)  # type: ignore[union-attr]
+            parts = state.layout.unravel(state.average)  # type: ignore[union-attr]
             std = jax.tree.map(jnp.exp, parts["log_std"])
             unravel = state.random.unravel  # type: ignore[union-attr]
             return unravel(parts["mean"]), unravel(std), parts["points"], state.network

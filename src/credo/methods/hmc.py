@@ -22,8 +22,8 @@ class HMC(HamiltonianMethod):
         num_steps: leapfrog steps of each path.
         warmup: adaptation steps before the draws that are kept.
         chains: independent chains.
-        jitter: each path's step size is multiplied by a uniform factor in [1 − jitter, 1 + jitter], which breaks
-            the resonance of fixed-length paths with near-Gaussian posteriors.
+        jitter: each path's step size is shortened by a uniform factor in [1 − jitter, 1], which breaks the resonance
+            of paths of one length with near-Gaussian posteriors.
         target_acceptance: acceptance that the warm-up aims at.
         mass: "diagonal" or "dense".
 
@@ -34,11 +34,11 @@ class HMC(HamiltonianMethod):
     """
 
     num_steps: int = 50
-    jitter: float = leaf(0.1)
+    jitter: float = leaf(default=0.5)
 
     def transition(self, key: jax.Array, log_density: Any, state: ChainState) -> tuple[Any, Any]:
         key_jitter, key_path = jax.random.split(key)
-        factor = 1.0 + self.jitter * jax.random.uniform(key_jitter, minval=-1.0, maxval=1.0)
+        factor = 1.0 - self.jitter * jax.random.uniform(key_jitter)
         return KERNEL(
             key_path, state.chain, log_density, factor * state.step_size, state.inverse_mass, self.num_steps
         )  # fmt: skip

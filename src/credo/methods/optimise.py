@@ -27,14 +27,14 @@ def optimiser(name: str) -> optax.GradientTransformation:
     return OPTIMISERS[name]()
 
 
-def fade(schedule: str, step: jax.Array, steps: jax.Array) -> jax.Array:
-    """The factor on the learning rate: cosine is ½(1 + cos πt) over the second half of the phase, 1 before."""
+def fade(schedule: str, step: jax.Array, steps: jax.Array, floor: float = 0.0) -> jax.Array:
+    """The factor on the learning rate: cosine falls from 1 to `floor` over the second half of the phase."""
     if schedule == "constant":
         return jnp.ones(())
     if schedule != "cosine":
         raise InputError(f"Unknown schedule {schedule!r}; choose one of {', '.join(SCHEDULES)}.")
     late = jnp.clip(2.0 * step / jnp.maximum(steps, 1) - 1.0, 0.0, 1.0)
-    return 0.5 * (1.0 + jnp.cos(jnp.pi * late))
+    return floor + (1.0 - floor) * 0.5 * (1.0 + jnp.cos(jnp.pi * late))
 
 
 def descend(
@@ -43,3 +43,16 @@ def descend(
     """One step of descent: the new parameters and the new optimiser state."""
     updates, opt_state = optimiser(name).update(gradient, opt_state, params)
     return jax.tree.map(lambda p, u: p - rate * u, params, updates), opt_state
+
+
+def tail_average(
+    average: PyTree, count: jax.Array, values: PyTree, step: jax.Array, steps: jax.Array
+) -> tuple[PyTree, jax.Array]:
+    """The running mean of the iterates over the second half of the phase (the iterate itself before), and its length.
+
+    Averaging noisy iterates reaches the variance of the best possible estimator (Polyak and Juditsky, 1992); the last
+    iterate alone keeps the noise of its last few gradients.
+    """
+    count = jnp.where(2 * step >= steps, count + 1, 0)
+    share = 1.0 / jnp.maximum(count, 1)
+    return jax.tree.map(lambda a, v: a + share * (v - a), average, values), count

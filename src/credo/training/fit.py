@@ -49,6 +49,7 @@ class Fit:
     timing: dict[str, float]
     target_shape: tuple[int, ...]
     input_shape: Any
+    input_dtype: Any = "float32"  # like input_shape, of the inputs' types
     loop: Loop | None = dataclasses.field(default=None, repr=False)
 
     def extend(self, steps: int) -> "Fit":
@@ -201,9 +202,10 @@ def _finish(loop: Loop, config: dict[str, Any], began: float, compiled: float) -
     }
     status = Status.of(host.outcome, [*host.notes, *method.notes(trace)])
     shapes = jax.tree.map(lambda x: tuple(x.shape[1:]), loop.source.inputs)
+    dtypes = jax.tree.map(lambda x: str(x.dtype), loop.source.inputs)
     return Fit(
-        posterior, model, trace, status, config, traces, timing, loop.source.target_shape, shapes, loop
-    )
+        posterior, model, trace, status, config, traces, timing, loop.source.target_shape, shapes, dtypes, loop
+    )  # fmt: skip
 
 
 def _start(start: Any, first: Method, method: Method, model: Model, placement: Placement) -> Variables | None:

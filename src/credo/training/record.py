@@ -21,7 +21,8 @@ class Record:
         """Take `num` steps and `kept` draws of the first `members` members from a block's buffers."""
         self.metrics.append({k: np.asarray(v)[:members, :num] for k, v in metrics.items()})
         leaves, self.treedef = jax.tree.flatten(draws)
-        self.draws.append([np.array(x[:members, :kept]) for x in leaves])
+        # Slicing on the host: a slice on the device would compile a program for every length.
+        self.draws.append([np.array(np.asarray(x)[:members, :kept]) for x in leaves])
 
     def trace(self) -> dict[str, np.ndarray]:
         """Metrics over all steps so far [member, step]."""

@@ -1,0 +1,127 @@
+"""Every registered method, held to what its row claims. Nothing here names a method: the registry does."""
+
+import dataclasses
+import json
+
+import arviz
+import jax
+import numpy as np
+import pytest
+from oracles import coefficients, linear
+from scipy import stats
+
+import credo
+import credo.errors
+from credo.registry import METHODS, ROWS, build_method, find
+from credo.training.config import plain
+
+PROBLEM = linear()
+STEPS = {"posterior": 1000}
+
+
+def quick(row):
+    return row.load()(**row.quick_settings())
+
+
+def fit(row, seed=0, **options):
+    data = (PROBLEM.inputs, PROBLEM.targets)
+    options = {"steps": STEPS.get(row.exact_on)} | options
+    return credo.fit(jax.random.key(seed), PROBLEM.model(), data, quick(row), **options)
+
+
+@pytest.fixture(scope="module", params=ROWS, ids=lambda row: row.name)
+def fitted(request):
+    return request.param, fit(request.param)
+
+
+def z_scores(values, truth):
+    """(estimate − truth) / Monte-Carlo standard error, for the means of chains [chain, draw, …]."""
+    error = arviz.mcse(arviz.convert_to_dataset({"x": values}))["x"].values
+    return (values.mean((0, 1)) - truth) / error
+
+
+def test_linear_model_matches_claim(fitted):
+    """Points and variational means are exact to 0.2 of a standard deviation and variational spreads to 5 %. Chains:
+    all z-scores of means and variances are below the Bonferroni bound for a false-alarm rate of 1e-3."""
+    row, result = fitted
+    truth = PROBLEM.least_squares if row.exact_on == "least_squares" else PROBLEM.mean
+    if row.exact_on == "posterior":
+        chains = coefficients(result.posterior.params["network"]).astype(np.float64)
+        squares = (chains - PROBLEM.mean) ** 2
+        scores = np.concatenate([z_scores(chains, truth), z_scores(squares, np.diag(PROBLEM.covariance))])
+        assert np.abs(scores).max() < stats.norm.isf(1e-3 / 2 / scores.size)
+    elif row.exact_on == "mean_field":
+        mean, std = (coefficients(t["network"])[0] for t in (result.posterior.mean, result.posterior.std))
+        np.testing.assert_allclose(mean, truth, atol=0.2 * PROBLEM.mean_field_std.min())
+        np.testing.assert_allclose(std, PROBLEM.mean_field_std, rtol=0.05)
+    else:
+        points = coefficients(result.posterior.params["network"])
+        np.testing.assert_allclose(points, np.broadcast_to(truth, points.shape), atol=1e-3)
+
+
+def test_predictive_matches_linear_model(fitted):
+    """Epistemic variance at new inputs: x'Σx for the posterior, Σ x_i² s_i² for mean field, 0 for points."""
+    row, result = fitted
+    new = PROBLEM.inputs[:20] * 2
+    predictive = credo.predict(jax.random.key(1), result, new, num_samples=4000)
+    design = np.column_stack([np.ones(20), new])
+    expected = {
+        "posterior": np.einsum("ni,ij,nj->n", design, PROBLEM.covariance, design),
+        "mean_field": (design**2) @ PROBLEM.mean_field_std**2,
+    }.get(row.exact_on, np.zeros(20))
+    # Relative error of a variance from 1,000 independent draws is 4.5 %; 30 % is beyond six of them.
+    np.testing.assert_allclose(predictive.epistemic, expected, rtol=0.3, atol=1e-6)
+    np.testing.assert_allclose(predictive.aleatoric, PROBLEM.noise**2, rtol=1e-6)
+    np.testing.assert_allclose(predictive.variance, predictive.aleatoric + predictive.epistemic, rtol=1e-6)
+
+
+def test_same_key_same_numbers_other_key_other_numbers(fitted):
+    row, result = fitted
+    again, other = fit(row), fit(row, seed=1)
+    same = jax.tree.map(lambda a, b: np.array_equal(a, b), result.posterior, again.posterior)
+    assert all(jax.tree.leaves(same))
+    differs = jax.tree.map(lambda a, b: not np.array_equal(a, b), result.posterior, other.posterior)
+    assert any(jax.tree.leaves(differs))
+
+
+def test_second_fit_compiles_nothing(fitted):
+    """Idea 6: a fit of the same shapes, with other numbers in method, prior and data, finds its program."""
+    from credo.training.clock import COMPILING
+
+    row, _ = fitted
+    method = quick(row)
+    if method.step_field:
+        method = dataclasses.replace(method, **{method.step_field: 0.7 * getattr(method, method.step_field)})
+    other = PROBLEM._replace(scale=2.0, noise=0.4)
+    data = (PROBLEM.inputs[:250], PROBLEM.targets[:250] + 1)
+    before = COMPILING.programs
+    options = {"steps": STEPS.get(row.exact_on), "batch_size": 250}
+    credo.fit(jax.random.key(3), other.model(), data, method, **options)
+    credo.fit(jax.random.key(3), PROBLEM.model(), (PROBLEM.inputs, PROBLEM.targets), method, **options)
+    first = COMPILING.programs - before
+    before = COMPILING.programs
+    credo.fit(jax.random.key(4), other.model(), data, method, **options)
+    assert COMPILING.programs == before, f"{COMPILING.programs - before} programs compiled on a repeated fit"
+    assert first < 60
+
+
+def test_settings_are_plain_data(fitted):
+    row, result = fitted
+    assert json.loads(json.dumps(result.config)) == result.config
+    assert result.config["method"] == row.name
+    assert result.config["beta"] == 1.0
+    assert result.config["temperature"] == 1.0
+    assert quick(row) == quick(row)
+    assert plain(quick(row))["type"] == type(quick(row)).__name__
+
+
+def test_strings_classes_and_objects_are_the_same():
+    for row in ROWS:
+        assert build_method(row.name) == build_method(row.load()) == row.load()()
+        assert getattr(credo.methods, row.load().__name__) is row.load()
+
+
+def test_unknown_method_gets_a_hint():
+    with pytest.raises(credo.errors.InputError, match="Did you mean 'nuts'"):
+        find("nutz")
+    assert set(METHODS) == {row.name for row in ROWS}
