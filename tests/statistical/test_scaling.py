@@ -1,0 +1,76 @@
+"""B1: the variational optimum does not depend on the batch size."""
+
+import jax
+import numpy as np
+import pytest
+from oracles import coefficients, linear
+
+import credo
+
+PROBLEM = linear()
+ROWS = len(PROBLEM.inputs)
+
+
+def errors(method, batch_size, seed=0, steps=40_000):
+    """(mean error in mean-field stds, relative error of the stds), the largest over coefficients."""
+    data = (PROBLEM.inputs, PROBLEM.targets)
+    fit = credo.fit(jax.random.key(seed), PROBLEM.model(), data, method, steps=steps, batch_size=batch_size)
+    mean, std = (coefficients(t["network"])[0] for t in (fit.posterior.mean, fit.posterior.std))
+    shift = np.abs(mean - PROBLEM.mean) / PROBLEM.mean_field_std
+    return shift.max(), np.abs(std / PROBLEM.mean_field_std - 1).max()
+
+
+@pytest.mark.parametrize("estimator", ["weights", "local"])
+@pytest.mark.parametrize("share", [1, 4, 16])
+def test_mean_field_is_exact_for_every_batch_size(share, estimator):
+    shift, spread = errors(credo.methods.BayesByBackprop(estimator=estimator), ROWS // share)
+    assert shift < 0.2
+    assert spread < 0.05
+
+
+@pytest.mark.parametrize("share", [4, 16])
+def test_scaling_the_kl_by_the_batch_is_caught(share):
+    """The same bounds fail when the KL is weighted by M/N, a common mistake."""
+    shift, spread = errors(credo.methods.BayesByBackprop(beta=1 / share), ROWS // share)
+    assert spread > 0.05
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("share", [1, 4, 16])
+def test_fresh_keys(share):
+    seeds = np.random.SeedSequence().generate_state(5)
+    worst = np.max([errors(credo.methods.BayesByBackprop(), ROWS // share, int(s)) for s in seeds], axis=0)
+    assert worst[0] < 0.2, seeds
+    assert worst[1] < 0.05, seeds
+
+
+def test_monte_carlo_kl_equals_closed_form():
+    """A scale mixture of two equal normals is a normal: the Monte-Carlo KL must find the same optimum."""
+    mixture = credo.priors.scale_mixture(mix=0.5, scale_wide=1.0, scale_narrow=1.0)
+    model = PROBLEM.model().with_prior(mixture)
+    method = credo.methods.BayesByBackprop(num_samples=4)
+    fit = credo.fit(jax.random.key(0), model, (PROBLEM.inputs, PROBLEM.targets), method, steps=10_000)
+    std = coefficients(fit.posterior.std["network"])[0]
+    np.testing.assert_allclose(std, PROBLEM.mean_field_std, rtol=0.05)
+
+
+def test_beta_and_temperature_are_different_knobs():
+    """β raises the likelihood to 1/β (precision X'X/βσ² + I); T divides the whole log joint (precision Λ/T)."""
+    data = (PROBLEM.inputs, PROBLEM.targets)
+    beta = credo.fit(jax.random.key(0), PROBLEM.model(), data, credo.methods.BayesByBackprop(beta=4.0))
+    cold = credo.fit(jax.random.key(0), PROBLEM.model().tempered(0.25), data, "bayes_by_backprop")
+    prior = np.eye(5)
+    weak = 1 / np.sqrt(np.diag((PROBLEM.precision - prior) / 4 + prior))
+    np.testing.assert_allclose(coefficients(beta.posterior.std["network"])[0], weak, rtol=0.05)
+    half = 0.5 * PROBLEM.mean_field_std
+    np.testing.assert_allclose(coefficients(cold.posterior.std["network"])[0], half, rtol=0.05)
+    assert (beta.config["beta"], cold.config["temperature"]) == (4.0, 0.25)
+
+
+def test_inferred_noise_joins_the_mean_field():
+    """q over log σ: its mean is near the true noise and its spread near 1/√(2N), the Fisher information of log σ."""
+    model = credo.Model(credo.networks.mlp([]), credo.priors.normal(1.0), credo.likelihoods.gaussian(noise="inferred"))
+    fit = credo.fit(jax.random.key(0), model, (PROBLEM.inputs, PROBLEM.targets), "bayes_by_backprop")
+    mean, std = (float(t["likelihood"]["log_scale"][0, 0]) for t in (fit.posterior.mean, fit.posterior.std))
+    assert abs(mean - np.log(PROBLEM.noise)) < 4 / np.sqrt(2 * ROWS)
+    assert abs(std * np.sqrt(2 * ROWS) - 1) < 0.1
