@@ -85,7 +85,7 @@ class Method:
         """The posterior from the states and draws of all members (leading axes: member; member, draw)."""
         raise TypeError(f"{type(self).__name__} does not say its posterior")
 
-    def smaller_step(self, factor: float = 0.3) -> "Method | None":
+    def smaller_step(self, factor: float = 0.1) -> "Method | None":
         """The same method with a smaller step, or None where it has none to lower."""
         value = None if self.step_field is None else getattr(self, self.step_field)
         if value is None or self.step_field is None:

@@ -78,8 +78,8 @@ def all_finite(tree: PyTree) -> jax.Array:
 
 
 def take(tree: PyTree, index: Any) -> PyTree:
-    """Index the leading axis of every leaf."""
-    return jax.tree.map(lambda x: x[index], tree)
+    """Index the leading axis of every leaf; leaves may be NumPy arrays and the index traced."""
+    return jax.tree.map(lambda x: jnp.asarray(x)[index], tree)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -102,7 +102,7 @@ class Subset(Method):
     def posterior(self, model: Model, state: SubsetState, draws: PyTree) -> SubsetPosterior:
         return SubsetPosterior(self.method.posterior(model, state.inner, draws), state.held)
 
-    def smaller_step(self, factor: float = 0.3) -> "Subset | None":
+    def smaller_step(self, factor: float = 0.1) -> "Subset | None":
         inner = self.method.smaller_step(factor)
         return None if inner is None else Subset(inner, self.select)
 

@@ -120,6 +120,8 @@ class Loop:
         self._began = time.perf_counter()
         self._last_save = self._began
         self._data: Batch | None = None
+        self._phase_start: Any = None  # the carry at step 0 of the phase, where that is known
+        self._failed_at = -1
 
     # ------------------------------------------------------------------ set-up
     def data(self) -> Batch:
@@ -223,6 +225,7 @@ class Loop:
         record = self.records.setdefault((host.stage, host.phase), Record())
         unit, rate = layout.bulk * layout.thin, 0.0
         num = unit
+        self._phase_start = self.carry if host.step == 0 else None
         bar.phase(phase.name, host.step, host.steps)
         while host.step < host.steps:
             num = min(num, host.steps - host.step, layout.capacity)
@@ -269,7 +272,8 @@ class Loop:
         return jax.device_put(batch, self.placement.by_member)
 
     def _lower(self, phase: str) -> Method:
-        """Go back to the last good block with a smaller step, or give up with a sentence."""
+        """Go back to the last good block with a smaller step; to the start of the phase if that did not help; or give
+        up with a sentence."""
         host = self.host
         smaller = self.stages[host.stage][0].smaller_step()
         if smaller is None or host.lowered >= RETRIES:
@@ -280,10 +284,18 @@ class Loop:
             )
             return self.method(host.stage)
         host.lowered += 1
+        where = "the last good block"
+        if self._failed_at == host.step and host.step and self._phase_start is not None:
+            # The last block was finite but already beyond rescue.
+            self.carry, host.step, where = self._phase_start, 0, "the start of the phase"
+            self.records[host.stage, host.phase].clear()
+            host.segments = [s for s in host.segments if not s.startswith(f"{host.stage}-{host.phase}-")]
+        else:
+            self._failed_at = host.step
         method = self.method(host.stage)
         value = float(getattr(method, str(method.step_field), np.nan)) if method.step_field else float("nan")
         host.notes.append(
-            f"Step {host.step} of the {phase} phase turned non-finite; went back to the last good block and lowered "
+            f"Step {self._failed_at} of the {phase} phase turned non-finite; went back to {where} and lowered "
             f"{method.step_field or 'the step size'} to {value:.3g}."
         )
         return method

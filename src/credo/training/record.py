@@ -24,6 +24,10 @@ class Record:
         # Slicing on the host: a slice on the device would compile a program for every length.
         self.draws.append([np.array(np.asarray(x)[:members, :kept]) for x in leaves])
 
+    def clear(self) -> None:
+        """Forget everything: the phase starts again."""
+        self.metrics, self.draws, self._saved = [], [], 0
+
     def trace(self) -> dict[str, np.ndarray]:
         """Metrics over all steps so far [member, step]."""
         if not self.metrics:

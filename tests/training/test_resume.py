@@ -1,0 +1,95 @@
+"""A run killed at any moment and resumed equals one that was never killed, bit for bit."""
+
+import signal
+import subprocess
+import sys
+import time
+
+import jax
+import numpy as np
+import pytest
+
+import credo
+from credo.errors import InputError
+
+SCRIPT = """
+import sys
+import jax, numpy as np, credo
+from safetensors.numpy import save_file
+method, folder, out = sys.argv[1:4]
+x = np.linspace(-2, 2, 80, dtype=np.float32)[:, None]
+y = np.sin(2 * x[:, 0]) + 0.1 * np.cos(37 * x[:, 0])
+model = credo.Model(credo.networks.mlp([10], "tanh"), credo.priors.normal(1.0), credo.likelihoods.gaussian())
+methods = {
+    "bayes_by_backprop": (credo.methods.BayesByBackprop(), 60_000, 16),
+    "nuts": (credo.methods.NUTS(chains=2, warmup=150, max_doublings=6), 150, None),
+}
+method, steps, batch = methods[method]
+checkpoint = None if folder == "-" else credo.Checkpoint(folder, every=0.05)
+print("ready", flush=True)
+fit = credo.fit(
+    jax.random.key(0), model, (x, y), method, steps=steps, batch_size=batch, checkpoint=checkpoint,
+    callbacks=[lambda event: print("block", flush=True)],
+)
+arrays = {f"p{i}": np.ascontiguousarray(v) for i, v in enumerate(jax.tree.leaves(fit.posterior))}
+arrays |= {f"t/{k}": np.ascontiguousarray(v) for k, v in fit.trace.items()}
+save_file(arrays, out)
+"""
+
+
+def start(method, folder, out):
+    command = [sys.executable, "-c", SCRIPT, method, str(folder), str(out)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.mark.parametrize("method", ["bayes_by_backprop", "nuts"])
+def test_kill_at_five_moments(method, tmp_path):
+    from safetensors.numpy import load_file
+
+    whole, resumed, folder = tmp_path / "whole", tmp_path / "resumed", tmp_path / "checkpoint"
+    process = start(method, "-", whole)
+    _, errors = process.communicate(timeout=300)
+    assert process.returncode == 0, errors
+    moments = np.random.default_rng(5).uniform(0.0, 0.6, size=5)
+    killed = 0
+    for moment in moments:
+        process = start(method, folder, resumed)
+        while process.stdout.readline().strip() not in ("block", ""):
+            pass
+        time.sleep(moment)
+        process.send_signal(signal.SIGKILL)
+        killed += process.wait() == -signal.SIGKILL
+    process = start(method, folder, resumed)
+    _, errors = process.communicate(timeout=300)
+    assert process.returncode == 0, errors
+    assert killed >= 3
+    a, b = load_file(whole), load_file(resumed)
+    assert a.keys() == b.keys()
+    for name in a:
+        np.testing.assert_array_equal(a[name], b[name], err_msg=name)
+
+
+def test_a_checkpoint_of_another_run_is_refused(tmp_path):
+    x = np.linspace(-1, 1, 40, dtype=np.float32)[:, None]
+    model = credo.Model(credo.networks.mlp([4]), credo.priors.normal(1.0), credo.likelihoods.gaussian(0.1))
+    data, key = (x, x[:, 0]), jax.random.key(0)
+    checkpoint = credo.Checkpoint(tmp_path / "c", every=0.0)
+    credo.fit(key, model, data, "map", steps=300, checkpoint=checkpoint)
+    with pytest.raises(InputError, match="other data or settings"):
+        credo.fit(key, model, (x, 2 * x[:, 0]), "map", steps=300, checkpoint=credo.Checkpoint(tmp_path / "c"))
+    with pytest.raises(InputError, match="other data or settings"):
+        credo.fit(jax.random.key(1), model, data, "map", steps=300, checkpoint=credo.Checkpoint(tmp_path / "c"))
+
+
+def test_resuming_a_finished_run_changes_nothing(tmp_path):
+    x = np.linspace(-1, 1, 40, dtype=np.float32)[:, None]
+    model = credo.Model(credo.networks.mlp([4]), credo.priors.normal(1.0), credo.likelihoods.gaussian(0.1))
+    method = credo.then("map", credo.methods.HMC(chains=2, warmup=30, num_steps=5))
+    fits = [
+        credo.fit(
+            jax.random.key(0), model, (x, x[:, 0]), method, steps=40, checkpoint=credo.Checkpoint(tmp_path / "c", every=0.0)
+        )
+        for _ in range(2)
+    ]
+    equal = jax.tree.map(lambda a, b: np.array_equal(a, b), fits[0].posterior.params, fits[1].posterior.params)
+    assert all(jax.tree.leaves(equal))
