@@ -19,13 +19,15 @@ class Phase:
     """A stretch of steps of one kind.
 
     batch: "random" (a minibatch without replacement within each epoch), "sweep" (every row once, in order),
-    "full" (all rows) or "none". `steps` is traced: another number of steps is the same program.
+    "full" (all rows) or "none". `steps` is traced: another number of steps is the same program. Phases that give the
+    same `program` share one compiled program; their `step` sees that name and cannot tell them apart.
     """
 
     name: str
     steps: Any = leaf()
     batch: str = "random"
     keeps_draws: bool = False
+    program: str | None = None
 
 
 class Info(NamedTuple):

@@ -71,8 +71,9 @@ class HamiltonianMethod(Method):
         return model.inferring(), ['noise="learned" is sampled under its default prior by this method.']
 
     def phases(self, num_data: int, steps: int) -> tuple[Phase, ...]:
-        sample = Phase("sample", steps, "full", keeps_draws=True)
-        return (Phase("adapt", self.warmup, "full"), sample) if self.warmup else (sample,)
+        # One program for both phases: compiling a sampler's step takes longer than most warm-ups.
+        sample = Phase("sample", steps, "full", keeps_draws=True, program="chain")
+        return (Phase("adapt", self.warmup, "full", program="chain"), sample) if self.warmup else (sample,)
 
     def _log_density(self, model: Model, state_or_layout: Any, network: PyTree, batch: Batch) -> Any:
         def log_density(position: PyTree) -> jax.Array:
@@ -114,8 +115,9 @@ class HamiltonianMethod(Method):
         new = ChainState(
             chain, state.step_size, state.inverse_mass, state.adaptation, state.network, state.layout
         )  # fmt: skip
-        if phase.name == "adapt":
-            new = self._adapt(new, info.acceptance_rate)
+        if self.warmup:
+            warming = state.adaptation[-1] < self.warmup
+            new = jax.lax.cond(warming, self._adapt, lambda s, _: s, new, info.acceptance_rate)
         return new, Info(metrics, state.layout.unravel(chain.position))  # type: ignore[union-attr]
 
     def _adapt(self, state: ChainState, acceptance: jax.Array) -> ChainState:

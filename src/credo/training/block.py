@@ -41,6 +41,8 @@ class Layout(NamedTuple):
     lockstep: bool
     mesh: Mesh | None
     streamed: bool  # batches come from the host instead of being gathered on the device
+    metrics: tuple[str, ...]  # names of a step's metrics
+    draw: tuple[Any, tuple] | None  # structure and (shape, dtype) of the leaves of a draw, None where none is kept
 
 
 class Output(NamedTuple):
@@ -81,14 +83,7 @@ def _batches(
 
 
 def step_shapes(
-    batch_size: int,
-    streamed: bool,
-    method: Method,
-    model: Model,
-    phase: Phase,
-    plan: Order,
-    data: Batch,
-    carry: Carry,
+    batch_size: int, method: Method, model: Model, phase: Phase, plan: Order, data: Batch, carry: Carry
 ) -> tuple[PyTree, Info]:
     """Shapes of the noise and the info of one step of one member."""
 
@@ -97,8 +92,7 @@ def step_shapes(
     ) -> tuple[PyTree, Info]:
         key = jax.random.wrap_key_data(carry.key)
         noise = method.noise(key, model, phase, carry.state)
-        first = jnp.zeros(1, jnp.int32)
-        batches = data if streamed else _batches(batch_size, phase, data, plan, key, first)
+        batches = _batches(batch_size, phase, data, plan, key, jnp.zeros(1, jnp.int32))
         batch = data if batches is None else take(batches, 0)
         return noise, method.step(noise, model, phase, carry.state, batch)[1]
 
@@ -113,11 +107,11 @@ def _member(
     steps are cut into blocks."""
     step_key, batch_key = jax.random.split(jax.random.wrap_key_data(carry.key))
     noise_of = jax.vmap(lambda k, s: method.noise(k, model, phase, s), (0, None))
-    _, one_info = step_shapes(layout.batch_size, layout.streamed, method, model, phase, plan, data, carry)
-    names = sorted(one_info.metrics)
-    metrics = jnp.zeros((layout.capacity, len(names)), jnp.float32)
-    slots = layout.capacity // layout.thin if phase.keeps_draws else 0
-    draws = jax.tree.map(lambda x: jnp.zeros((slots, *x.shape), x.dtype), one_info.draw) if slots else None
+    metrics = jnp.zeros((layout.capacity, len(layout.metrics)), jnp.float32)
+    draws = None
+    if layout.draw is not None:
+        slots = layout.capacity // layout.thin
+        draws = jax.tree.unflatten(layout.draw[0], [jnp.zeros((slots, *s), d) for s, d in layout.draw[1]])
 
     def bulk(i: jax.Array, loop: tuple[PyTree, jax.Array, PyTree]) -> tuple[PyTree, jax.Array, PyTree]:
         done = i * layout.bulk
@@ -133,9 +127,9 @@ def _member(
             state, metrics, draws = loop
             batch = data if batches is None else take(batches, j)
             state, info = method.step(take(noise, j), model, phase, state, batch)
-            row = jnp.stack([jnp.asarray(info.metrics[n], jnp.float32) for n in names])
+            row = jnp.stack([jnp.asarray(info.metrics[n], jnp.float32) for n in layout.metrics])
             metrics = jax.lax.dynamic_update_index_in_dim(metrics, row, done + j, 0)
-            if slots:  # the last draw of every `thin` stays
+            if draws is not None:  # the last draw of every `thin` stays
                 slot = (done + j) // layout.thin
                 draws = jax.tree.map(
                     lambda b, x: jax.lax.dynamic_update_index_in_dim(b, x, slot, 0), draws, info.draw
@@ -146,7 +140,7 @@ def _member(
 
     rounds = -(-num // layout.bulk)
     state, metrics, draws = jax.lax.fori_loop(0, rounds, bulk, (carry.state, metrics, draws))
-    named = {name: metrics[:, i] for i, name in enumerate(names)}
+    named = {name: metrics[:, i] for i, name in enumerate(layout.metrics)}
     return Output(Carry(carry.key, state), named, draws, all_finite(state))
 
 

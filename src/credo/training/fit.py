@@ -183,14 +183,18 @@ def _finish(loop: Loop, config: dict[str, Any], began: float, compiled: float) -
     if (
         host.stage < len(loop.stages) - 1
         or last is None
+        or not last.metrics
         or (phases[-1].keeps_draws and last.all_draws() is None)
     ):
         if host.outcome == "interrupted":
             raise KeyboardInterrupt
-        raise Refusal(" ".join(host.notes) or f"The fit was {host.outcome} before it had anything to give.")
+        if host.outcome == "failed":
+            raise Refusal(host.notes[-1])
+        raise Refusal(f"The fit was {host.outcome} before it had anything to give.")
     trace = last.trace()
     state = jax.tree.map(lambda x: x[:members], loop.carry.state)
-    posterior = method.posterior(model, state, last.all_draws())
+    draws = last.all_draws()
+    posterior = _posterior(method, model, state) if draws is None else method.posterior(model, state, draws)
     total, compiling = time.perf_counter() - began, COMPILING.seconds - compiled
     timing = {"seconds_fit": total, "seconds_compile": compiling, "seconds_run": max(0.0, total - compiling)}
     timing["steps"] = int(next(iter(trace.values())).shape[1])
@@ -206,6 +210,12 @@ def _finish(loop: Loop, config: dict[str, Any], began: float, compiled: float) -
     return Fit(
         posterior, model, trace, status, config, traces, timing, loop.source.target_shape, shapes, dtypes, loop
     )  # fmt: skip
+
+
+@jax.jit
+def _posterior(method: Method, model: Model, state: Any) -> Any:
+    """A posterior that needs no stored draws, as one program instead of many small ones."""
+    return method.posterior(model, state, None)
 
 
 def _start(start: Any, first: Method, method: Method, model: Model, placement: Placement) -> Variables | None:

@@ -29,6 +29,7 @@ from credo.training.source import Source
 PyTree = Any
 BLOCK_SECONDS = 0.3  # aim of one block: progress moves and Ctrl-C answers within about this time
 RETRIES = 8
+STREAM_BYTES = 2**26  # batches of one block that are read from the host at once
 
 
 class Event(NamedTuple):
@@ -188,45 +189,43 @@ class Loop:
         host.outcome = "finished"
 
     def _layout(self, method: Method, model: Model, phase: Phase, plan: Order) -> Layout:
-        member = jax.eval_shape(partial(take, index=0), self.carry)
-        noise, info = step_shapes(self.batch_size, False, method, model, phase, plan, self.data(), member)
-        row_bytes = sum(
-            num_bytes(x) // x.shape[0] for x in jax.tree.leaves((self.data().inputs, self.data().targets))
-        )
-        gathered = row_bytes * self.batch_size if phase.batch in ("random", "sweep") else 0
-        wanted = bool(noise_bytes(noise)) or gathered > 0
-        draw_bytes = num_bytes(info.draw) * self.placement.padded if phase.keeps_draws else 0
-        step_bytes = noise_bytes(noise) + gathered
-        bulk, capacity = plan_sizes(step_bytes, draw_bytes, self.thin if phase.keeps_draws else 1, wanted)
-        streamed = self.source.streamed and phase.batch in ("random", "sweep")
         if self.source.streamed and phase.batch == "full":
-            raise InputError(
-                "This method needs all rows on the device at once, and they do not fit; use a minibatch method."
-            )
-        if streamed:
-            capacity = max(
-                bulk, min(capacity, 2**26 // max(1, gathered * self.placement.padded) // bulk * bulk)
-            )
-        place = self.placement
+            raise InputError("This method needs all rows on the device at once, and they do not fit: use minibatches.")
+        place, data = self.placement, self.data()
+        member = jax.eval_shape(partial(take, index=0), self.carry)
+        noise, info = step_shapes(self.batch_size, method, model, phase, plan, data, member)
+        rows = jax.tree.leaves((data.inputs, data.targets))
+        batched = phase.batch in ("random", "sweep")
+        gathered = sum(num_bytes(x) // x.shape[0] for x in rows) * self.batch_size if batched else 0
         thin = self.thin if phase.keeps_draws else 1
+        draw_bytes = num_bytes(info.draw) * place.padded if phase.keeps_draws else 0
+        wanted = bool(noise_bytes(noise)) or gathered > 0
+        bulk, capacity = plan_sizes(noise_bytes(noise) + gathered, draw_bytes, thin, wanted)
+        streamed = self.source.streamed and batched
+        if streamed:
+            capacity = max(bulk, min(capacity, STREAM_BYTES // max(1, gathered * place.padded) // bulk * bulk))
+        leaves, treedef = jax.tree.flatten(info.draw)
+        draw = (treedef, tuple((x.shape, x.dtype) for x in leaves)) if phase.keeps_draws else None
         return Layout(
-            self.batch_size, bulk, capacity, thin, place.padded, place.over, method.lockstep, place.mesh, streamed
+            self.batch_size, bulk, capacity, thin, place.padded, place.over, method.lockstep, place.mesh, streamed,
+            tuple(sorted(info.metrics)), draw,
         )  # fmt: skip
 
     def _run_phase(self, phases: tuple[Phase, ...], bar: Progress, interrupt: Interrupt) -> None:
         host, phase = self.host, phases[self.host.phase]
+        name = phase.name
         method, model = self.method(host.stage), numbers(self.stages[host.stage][1])
         last = host.stage == len(self.stages) - 1 and host.phase == len(phases) - 1
         timed = self.budget is not None and last
         host.steps = host.steps or (10**9 if timed else int(phase.steps))
         plan = order(self.source.num_rows, self.batch_size)
-        phase = numbers(phase)
+        keeps, phase = phase.keeps_draws, numbers(shared_program(phase, phases))
         layout = self._layout(method, model, phase, plan)
         record = self.records.setdefault((host.stage, host.phase), Record())
         unit, rate = layout.bulk * layout.thin, 0.0
         num = unit
         self._phase_start = self.carry if host.step == 0 else None
-        bar.phase(phase.name, host.step, host.steps)
+        bar.phase(name, host.step, host.steps)
         while host.step < host.steps:
             num = min(num, host.steps - host.step, layout.capacity)
             sized = dataclasses.replace(phase, steps=np.int32(host.steps))
@@ -237,13 +236,13 @@ class Loop:
             finite = bool(np.asarray(output.finite)[: self.placement.members].all())
             seconds = time.perf_counter() - before
             if not finite:
-                method = self._lower(phase.name)
+                method = self._lower(name)
                 if host.outcome != "running":
                     return
                 continue
             self.carry = output.carry
-            kept = -(-num // layout.thin) if phase.keeps_draws else 0
-            record.add(output.metrics, output.draws, num, kept, self.placement.members)
+            kept = -(-num // layout.thin) if keeps else 0
+            record.add(output.metrics, output.draws if keeps else None, num, kept, self.placement.members)
             host.step += num
             rate = num / seconds if rate else 0.6 * num / seconds  # the first block also compiles
             elapsed = self._elapsed()
@@ -252,7 +251,7 @@ class Loop:
                 host.steps = host.step + max(0, int(left * rate) // unit * unit) if left > 0 else host.step
             means = {k: float(np.mean(v)) for k, v in record.metrics[-1].items()}
             bar.update(host.step, host.steps, rate, means)
-            event = Event(type(method).__name__, phase.name, host.step, host.steps, means, elapsed)
+            event = Event(type(method).__name__, name, host.step, host.steps, means, elapsed)
             stops = [call(event) for call in self.callbacks]  # every callback is called
             if any(stops):
                 host.outcome = "stopped by a callback"
@@ -352,9 +351,18 @@ class Loop:
         method, model = self.method(stage), numbers(self.stages[stage][1])
         plan = order(self.source.num_rows, self.batch_size)
         member = jax.eval_shape(partial(take, index=0), self._like(stage))
-        kind = numbers(self.phases(stage)[phase])
-        info = step_shapes(self.batch_size, False, method, model, kind, plan, self.data(), member)[1]
-        return jax.tree.structure(info.draw if kind.keeps_draws else None)
+        phases = self.phases(stage)
+        kind = numbers(shared_program(phases[phase], phases))
+        info = step_shapes(self.batch_size, method, model, kind, plan, self.data(), member)[1]
+        return jax.tree.structure(info.draw if phases[phase].keeps_draws else None)
+
+
+def shared_program(phase: Phase, phases: tuple[Phase, ...]) -> Phase:
+    """The phase as its program sees it: phases that share a program look alike, so that it is compiled once."""
+    if phase.program is None:
+        return phase
+    keeps = any(p.keeps_draws for p in phases if p.program == phase.program)
+    return dataclasses.replace(phase, name=phase.program, keeps_draws=keeps)
 
 
 def numbers(tree: Any) -> Any:
@@ -370,12 +378,12 @@ def numbers(tree: Any) -> Any:
     return jax.tree.map(one, tree)
 
 
+@partial(jax.jit, static_argnums=(1, 2))
 def member_keys(key: jax.Array, stages: int, members: int) -> jax.Array:
     """Raw threefry keys [stage, member], whatever kind of key came. Padding members does not change the others."""
-    words = jax.random.bits(key, (2,), jnp.uint32)
-    base = jax.random.wrap_key_data(words, impl="threefry2x32")
-    grid = [
-        [jax.random.key_data(jax.random.fold_in(jax.random.fold_in(base, s), m)) for m in range(members)]
-        for s in range(stages)
-    ]
-    return jnp.array(grid)
+    base = jax.random.wrap_key_data(jax.random.bits(key, (2,), jnp.uint32), impl="threefry2x32")
+
+    def one(stage: jax.Array, member: jax.Array) -> jax.Array:
+        return jax.random.key_data(jax.random.fold_in(jax.random.fold_in(base, stage), member))
+
+    return jax.vmap(lambda s: jax.vmap(partial(one, s))(jnp.arange(members)))(jnp.arange(stages))
