@@ -24,11 +24,12 @@ def configure() -> None:
             # JAX is already running: members share the devices there are.
             import warnings
 
-            warnings.warn(
-                "JAX was used before credo was imported, so chains and members share one CPU device; import credo first "
-                "to spread them over the cores.",
-                stacklevel=4,
-            )
+            if jax.default_backend() == "cpu":
+                warnings.warn(
+                    "JAX was used before credo was imported, so chains and members share one CPU device; import credo "
+                    "first to spread them over the cores.",
+                    stacklevel=4,
+                )
     if not jax.config.jax_compilation_cache_dir:
         jax.config.update("jax_compilation_cache_dir", str(cache_folder()))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)

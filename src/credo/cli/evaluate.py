@@ -1,0 +1,36 @@
+"""`credo evaluate`: scores on a table with known targets."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from credo.cli.console import emit, in_words, say
+
+
+def evaluate(
+    run: Annotated[Path, typer.Argument(help="Run directory of a fit.", show_default=False)],
+    table: Annotated[Path, typer.Argument(help="Table with input and target columns.", show_default=False)],
+    as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON.")] = False,
+) -> None:
+    """Score RUN on the rows of TABLE, on the table's own scale."""
+    from credo.cli.open import open_table_run
+    from credo.cli.score import predictive_at, scores_of, true_targets
+    from credo.data.tables import read_table
+    from credo.errors import InputError
+
+    opened = open_table_run(run)
+    encoder = opened.encoder
+    frame = read_table(table)
+    arrays = encoder.arrays(frame)
+    if len(arrays.rows) == 0:
+        raise InputError(f"No row of {table} can be scored: all have missing cells or no weight.")
+    if len(arrays.rows) < len(frame):
+        say(f"{len(frame) - len(arrays.rows)} of {len(frame)} rows cannot be scored and are left out.")
+    predictive = predictive_at(opened.fit, encoder, arrays.inputs, opened.table.get("seed", 0))
+    weights = arrays.weights if encoder.weight_column else None
+    scores = scores_of(predictive, true_targets(encoder, arrays.targets), weights)
+    if as_json:
+        emit(scores | {"rows": len(arrays.rows)})
+    else:
+        print("\n".join([f"{opened.fit.config['method']} on {len(arrays.rows)} rows:", *in_words(scores)]))

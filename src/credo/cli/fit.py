@@ -1,0 +1,96 @@
+"""`credo fit`: learn from a table."""
+
+import dataclasses
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from credo.cli.console import emit, in_words, say
+
+
+def fit(
+    table: Annotated[Path, typer.Argument(help="CSV (also .gz), TSV, Parquet or Feather.", show_default=False)],
+    target: Annotated[
+        list[str],
+        typer.Option(
+            help="Column to predict; repeat it for several numbers at once.", show_default=False, metavar="COL"
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="Run directory to write.", show_default=False, metavar="RUN")],
+    task: Annotated[str, typer.Option(help="auto, regression, classification or count.")] = "auto",
+    method: Annotated[
+        str, typer.Option(help="Inference method; `credo methods` lists them.", metavar="NAME")
+    ] = "bayes_by_backprop",
+    network: Annotated[str, typer.Option(help='Hidden widths and activation: "mlp:50,50", "mlp:50:tanh".')] = "mlp:50",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            help="A setting of the method (learning_rate=0.01) or the model (prior=normal:1.0, likelihood=student_t, "
+            "noise=0.1, temperature=1.0); may be repeated.",
+            metavar="KEY=VALUE",
+        ),
+    ] = None,
+    steps: Annotated[
+        int | None, typer.Option(help="Steps, or draws of each chain.", min=1, show_default="the method's")
+    ] = None,
+    budget: Annotated[str | None, typer.Option(help='Time instead of steps: "60s", "5m".', metavar="TIME")] = None,
+    batch_size: Annotated[
+        int | None, typer.Option(help="Rows of a minibatch.", min=1, show_default="all up to 512, else 128")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.", min=0)] = 0,
+    holdout: Annotated[float, typer.Option(help="Share of rows to score on.")] = 0.1,
+    missing: Annotated[str, typer.Option(help="Missing cells: error, drop or impute.")] = "error",
+    weights: Annotated[str | None, typer.Option(help="Column of row weights.", metavar="COL")] = None,
+    split_by: Annotated[str | None, typer.Option(help="Hold out whole groups of this column.", metavar="COL")] = None,
+    time: Annotated[str | None, typer.Option(help="Hold out the latest rows by this column.", metavar="COL")] = None,
+    checkpoint_every: Annotated[
+        float, typer.Option(help="Seconds between checkpoints of an unfinished run.", min=0.0)
+    ] = 30.0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+) -> None:
+    """Learn from TABLE to predict a column, score on held-out rows and write a run directory."""
+    from credo.registry import find
+
+    find(method)  # before anything slow is imported
+    from credo.cli.job import Job, digest
+    from credo.cli.train import check_place, prepare, train
+    from credo.recipes import parse_settings
+
+    check_place(out)
+    job = Job(
+        str(table.resolve()), "", list(target), task, method, network, parse_settings(settings or []),
+        steps, budget, batch_size, seed, holdout, missing, weights, split_by, time, checkpoint_every,
+    )  # fmt: skip
+    prepared = prepare(job)
+    say(*prepared.notes)
+    finish(train(dataclasses.replace(job, digest=digest(table)), out, prepared), as_json)
+
+
+def finish(summary: dict, as_json: bool) -> None:
+    """Print what came of a fit; exit code 1 where it failed, 130 where it was stopped."""
+    if as_json:
+        emit(summary)
+    else:
+        print("\n".join(tell(summary)))
+    if not summary["ok"]:
+        say(summary["status"])
+        raise typer.Exit(1)
+    if "interrupted" in summary["status"]:
+        raise typer.Exit(130)
+
+
+def tell(summary: dict) -> list[str]:
+    """The summary as lines for a person."""
+    metrics, target = summary["metrics"], summary["target"]
+    name = target if isinstance(target, str) else ", ".join(target)
+    lines = [
+        f"{summary['method']} learned {name} ({summary['task']}) from {metrics['train_rows']} rows and "
+        f"{summary['features']} features in {metrics['seconds_fit']:.1f} s."
+    ]
+    if metrics["test_rows"]:
+        lines += [f"On {metrics['test_rows']} rows that it did not see:", *in_words(metrics)]
+    if summary["status"] != "The fit finished.":
+        lines.append(summary["status"])
+    return [*lines, f"Run: {summary['run']}"]

@@ -1,0 +1,79 @@
+"""What a fit on a table was asked to do, kept beside its checkpoint so that `credo resume` knows everything."""
+
+import dataclasses
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from credo.errors import ArtifactError, InputError
+
+CHECKPOINT = "checkpoint"
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """Every option of `credo fit`, the table by its place and its digest."""
+
+    table: str
+    digest: str
+    target: list[str]
+    task: str
+    method: str
+    network: str
+    settings: dict[str, Any]
+    steps: int | None
+    budget: str | None
+    batch_size: int | None
+    seed: int
+    holdout: float
+    missing: str
+    weights: str | None
+    split_by: str | None
+    time: str | None
+    every: float = 30.0
+
+    def write(self, run: Path) -> None:
+        """Put the job into the run's checkpoint folder, whole or not at all."""
+        path = job_file(run)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_name(f".{path.name}.{os.getpid()}")
+        part.write_text(json.dumps(dataclasses.asdict(self), indent=1))
+        os.replace(part, path)
+
+    def check_table(self) -> None:
+        """Raise a sentence where the table is gone or is another one."""
+        if not Path(self.table).is_file():
+            raise InputError(f"The table {self.table} that this run learns from is gone; put it back to resume.")
+        if digest(self.table) != self.digest:
+            raise InputError(
+                f"The table {self.table} has changed since this run began; put the old one back, or fit again."
+            )
+
+    def facts(self) -> dict[str, Any]:
+        """What config.json keeps of it."""
+        return dataclasses.asdict(self)
+
+
+def job_file(run: Path) -> Path:
+    """Where a run keeps its job while it is not finished."""
+    return run / CHECKPOINT / "job.json"
+
+
+def read_job(run: Path) -> Job:
+    """The job of an unfinished run, or a sentence."""
+    try:
+        plain = json.loads(job_file(run).read_bytes())
+        job = Job(**plain)
+        if not isinstance(job.target, list) or not isinstance(job.settings, dict):
+            raise ValueError("not a job")
+    except (ValueError, TypeError, OSError) as error:
+        raise ArtifactError(f"The file {job_file(run)} is damaged; remove the run and fit again.") from error
+    return job
+
+
+def digest(path: str | os.PathLike[str]) -> str:
+    """The SHA-256 of a file."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,85 @@
+"""`credo`: the commands, and the one place where an error becomes a sentence and an exit code."""
+
+import sys
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from credo import __version__
+from credo.cli import demo, evaluate, fit, methods, predict, report, resume
+from credo.cli.console import say
+from credo.errors import CredoError
+from credo.registry import did_you_mean
+
+USAGE, INTERRUPTED = 2, 130
+
+
+class Commands(TyperGroup):
+    """Turns what went wrong into one sentence on stderr: 2 for what the user can put right, 130 for Ctrl-C."""
+
+    def main(self, *args: Any, **options: Any) -> Any:
+        """Run the command and leave with its exit code."""
+        options["standalone_mode"] = False
+        try:
+            code = super().main(*args, **options)
+        except CredoError as error:
+            code = _fail(str(error))
+        except KeyboardInterrupt:
+            code = INTERRUPTED
+        except OSError as error:
+            where = f" ({error.filename})" if error.filename else ""
+            code = _fail(f"{error.strerror or error}{where}.")
+        except Exception as error:
+            if not hasattr(error, "format_message"):
+                raise
+            code = _fail(_usage(error))
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _fail(sentence: str) -> int:
+    say(f"Error: {sentence}")
+    return USAGE
+
+
+def _usage(error: Any) -> str:
+    """A sentence for a wrong command line."""
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "credo"
+    option = getattr(error, "option_name", None)
+    if type(error).__name__ == "NoSuchOption" and context is not None:
+        known = [name for parameter in context.command.params for name in parameter.opts]
+        return f"{path} has no option {option}.{did_you_mean(str(option), known)} See `{path} --help`."
+    message = error.format_message()
+    return f"{message} See `{path} --help`." if message[-1:] in ".?" else f"{message}; see `{path} --help`."
+
+
+app = typer.Typer(
+    cls=Commands,
+    name="credo",
+    help="Bayesian neural networks that say how much they know.",
+    no_args_is_help=False,
+    invoke_without_command=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback()
+def _entry(
+    context: typer.Context, version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False
+) -> None:
+    if version:
+        print(__version__)
+    elif context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+for command in (demo.demo, fit.fit, predict.predict, evaluate.evaluate, report.report, resume.resume, methods.methods):
+    app.command()(command)
+
+
+def main() -> None:
+    """Entry point of the `credo` script."""
+    app()

@@ -1,0 +1,48 @@
+"""`credo predict`: predictions with their uncertainty, as a table."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from credo.cli.console import say
+
+
+def predict(
+    run: Annotated[Path, typer.Argument(help="Run directory of a fit.", show_default=False)],
+    table: Annotated[Path, typer.Argument(help="Table with the input columns.", show_default=False)],
+    out: Annotated[
+        Path | None, typer.Option(help="File to write (CSV, Parquet, Feather).", show_default="CSV on stdout")
+    ] = None,
+    interval: Annotated[float, typer.Option(help="Probability of the interval from lower to upper.")] = 0.9,
+) -> None:
+    """Predict every row of TABLE.
+
+    Numbers get the columns mean, std, aleatoric_std, epistemic_std, lower and upper; classes get label, p_CLASS for
+    each class, entropy, aleatoric_entropy and mutual_information.
+    """
+    import sys
+
+    from credo.cli.columns import prediction_frame
+    from credo.cli.open import open_table_run
+    from credo.cli.score import predictive_at
+    from credo.data.tables import read_table, write_table
+    from credo.errors import InputError
+
+    if not 0 < interval < 1:
+        raise InputError(f"--interval lies between 0 and 1, got {interval:g}.")
+    opened = open_table_run(run)
+    frame = read_table(table)
+    rows = opened.encoder.keep(frame, target=False)
+    if len(rows) == 0:
+        raise InputError(f"Every row of {table} has a missing cell, and this run leaves such rows out.")
+    if len(rows) < len(frame):
+        say(f"{len(frame) - len(rows)} of {len(frame)} rows have missing cells; their predictions are left empty.")
+    inputs = opened.encoder.inputs(frame.iloc[rows])
+    predictive = predictive_at(opened.fit, opened.encoder, inputs, opened.table.get("seed", 0))
+    result: Any = prediction_frame(predictive, opened.encoder, interval, rows, len(frame))
+    if out is None:
+        result.to_csv(sys.stdout, index=False)
+    else:
+        write_table(result, out)
+        say(f"Wrote {len(result)} predictions to {out}.")

@@ -1,0 +1,29 @@
+"""`credo resume`: finish a run that was killed or stopped."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from credo.cli.console import say
+
+
+def resume(
+    run: Annotated[Path, typer.Argument(help="Run directory of an unfinished fit.", show_default=False)],
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+) -> None:
+    """Continue RUN from its last checkpoint; the result is that of a run that was never stopped."""
+    from credo.cli.fit import finish
+    from credo.cli.job import job_file, read_job
+
+    if not job_file(run).is_file():
+        from credo.runs import read_versions
+
+        read_versions(run)
+        say(f"The run {run} is finished; there is nothing to resume.")
+        return
+    job = read_job(run)
+    job.check_table()
+    from credo.cli.train import prepare, train
+
+    finish(train(job, run, prepare(job), resuming=True), as_json)

@@ -1,0 +1,167 @@
+"""A fit on a table from start to end: read, split, encode, fit, score, save. `fit`, `resume` and `demo` share it."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+
+import credo
+from credo.artifacts import is_run, save_fit
+from credo.cli.console import plain, say
+from credo.cli.job import CHECKPOINT, Job, job_file
+from credo.cli.score import predictive_at, scores_of, true_targets
+from credo.data import parse
+from credo.data.encoder import Arrays, TableEncoder
+from credo.data.splits import split_rows
+from credo.data.tables import read_table
+from credo.data.targets import choose_task
+from credo.errors import ArtifactError, InputError, Refusal
+from credo.folders import check_replaceable
+from credo.recipes import build, table_model
+from credo.training.fit import seconds
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+HELD_OUT_ROWS = 20_000  # rows that a run keeps for its report
+
+
+@dataclasses.dataclass(frozen=True)
+class Prepared:
+    """Everything that a fit needs, checked."""
+
+    encoder: TableEncoder
+    train: Arrays
+    held: Arrays | None
+    model: Any
+    method: Any
+    notes: list[str]
+
+
+def check_place(out: Path) -> None:
+    """Raise a sentence where a new run cannot be written."""
+    check_replaceable(out, is_run)
+    if job_file(out).is_file():
+        raise InputError(
+            f"{out} holds an unfinished run: `credo resume {out}` finishes it; to start anew remove it or choose "
+            "another --out."
+        )
+
+
+def prepare(job: Job) -> Prepared:
+    """Read the table and check everything that can be checked before the first step."""
+    method, options = build(job.method, job.settings)
+    if job.steps is not None and job.budget is not None:
+        raise InputError("Give --steps or --budget, not both.")
+    if job.budget is not None:
+        seconds(job.budget)
+    frame = read_table(job.table)
+    target: Any = job.target[0] if len(job.target) == 1 else job.target
+    frame = _with_targets(frame, job)
+    task, why = choose_task(frame, target, job.task)
+    stratify = target if task == "classification" and job.split_by is None and job.time is None else None
+    train_rows, held_rows = split_rows(frame, job.holdout, job.seed, job.split_by, job.time, stratify)
+    train = frame.iloc[train_rows]
+    exact = job.task if job.task in ("binary", "multiclass") else task
+    aside = () if job.split_by is None else (job.split_by,)
+    encoder = TableEncoder.learn(train, target, exact, job.missing, job.weights, ignore=aside)
+    model = table_model(encoder, job.network, options)
+    held = encoder.arrays(frame.iloc[held_rows], unseen="zeros") if len(held_rows) else None
+    held = None if held is None or len(held.rows) == 0 else held._replace(rows=held_rows[held.rows])
+    notes = [note for note in (why, *encoder.notes) if note]
+    return Prepared(encoder, encoder.arrays(train), held, model, method, notes)
+
+
+def _with_targets(frame: pd.DataFrame, job: Job) -> pd.DataFrame:
+    """Under `--missing drop`, the rows whose target is known: the others can neither teach nor test."""
+    if job.missing != "drop":
+        return frame
+    known = np.ones(len(frame), bool)
+    for name in job.target:
+        known &= ~parse.missing_mask(parse.find_column(frame, name, "the target"))
+    return frame if known.all() else frame[known]
+
+
+def train(job: Job, out: Path, prepared: Prepared, resuming: bool = False) -> dict[str, Any]:
+    """Fit, score and save; returns what there is to tell."""
+    new = not out.exists()
+    job.write(out)
+    try:
+        result = _fit(job, out, prepared)
+        metrics = scores(result, prepared, job.seed)
+        stopped = result.status.outcome == "interrupted"
+        save_fit(
+            result, out, encoder=prepared.encoder, metrics=plain(metrics), extra=job.facts(),
+            heldout=_kept(prepared.held), keep=(CHECKPOINT,) if stopped else (),
+        )  # fmt: skip
+    except (InputError, Refusal):
+        if not resuming:
+            _forget(out, new)
+        raise
+    except ArtifactError as error:
+        raise ArtifactError(f"{error} Nothing is lost: then `credo resume {out}`.") from error
+    except KeyboardInterrupt:
+        say(f"Stopped; `credo resume {out}` continues.")
+        raise
+    if stopped:
+        say(f"Stopped early: {out} can be used as it is, and `credo resume {out}` continues it.")
+    return told(result, prepared, metrics, out)
+
+
+def _fit(job: Job, out: Path, prepared: Prepared) -> Any:
+    from safetensors import SafetensorError
+
+    try:
+        return credo.fit(
+            jax.random.key(job.seed), prepared.model, prepared.train[:3], prepared.method, steps=job.steps,
+            budget=job.budget, batch_size=job.batch_size, checkpoint=credo.Checkpoint(out / CHECKPOINT, job.every),
+        )  # fmt: skip
+    except (OSError, SafetensorError) as error:
+        raise ArtifactError(f"Cannot write to {out} ({error}); make room.") from error
+
+
+def scores(result: Any, prepared: Prepared, seed: int) -> dict[str, Any]:
+    """metrics.json: scores on the held-out rows, on the scale of the table, and times."""
+    found: dict[str, Any] = {}
+    held = prepared.held
+    if held is not None:
+        predictive = predictive_at(result, prepared.encoder, held.inputs, seed)
+        weights = held.weights if prepared.encoder.weight_column else None
+        truth = true_targets(prepared.encoder, held.targets)
+        found = {f"test_{name}": value for name, value in scores_of(predictive, truth, weights).items()}
+    rows = {"train_rows": len(prepared.train.rows), "test_rows": 0 if held is None else len(held.rows)}
+    return found | result.timing | rows
+
+
+def told(result: Any, prepared: Prepared, metrics: dict[str, Any], out: Path) -> dict[str, Any]:
+    """The summary that `--json` prints."""
+    encoder = prepared.encoder
+    return {
+        "run": str(out),
+        "task": encoder.task,
+        "target": encoder.target,
+        "method": result.config["method"],
+        "features": len(encoder.feature_names),
+        "ok": result.status.ok,
+        "status": str(result.status),
+        "notes": prepared.notes,
+        "metrics": metrics,
+    }
+
+
+def _kept(held: Arrays | None) -> dict[str, np.ndarray] | None:
+    if held is None:
+        return None
+    return {name: np.asarray(value[:HELD_OUT_ROWS]) for name, value in held._asdict().items()}
+
+
+def _forget(out: Path, new: bool) -> None:
+    """Take away what this fit began: its checkpoint, and the folder where it made it."""
+    shutil.rmtree(out / CHECKPOINT, ignore_errors=True)
+    if new and out.is_dir() and not any(out.iterdir()):
+        out.rmdir()

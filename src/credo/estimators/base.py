@@ -1,0 +1,106 @@
+"""What both estimators share: their parameters, the fit, the predictive and pickling."""
+
+import dataclasses
+import warnings
+from typing import Any, Self
+
+import jax
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+import credo
+from credo.core.likelihood import Likelihood
+from credo.core.model import Model
+from credo.core.predictive import Predictive
+from credo.estimators.build import make_method, make_network, make_prior
+from credo.estimators.rows import Standard
+from credo.training.fit import Fit
+
+LARGEST_SEED = 2**31 - 1
+
+
+class BayesianEstimator(BaseEstimator):
+    """A Bayesian network behind `fit` and `predictive`; see `BayesianRegressor` and `BayesianClassifier`."""
+
+    fit_: Fit
+    _kind: str
+
+    def __init__(
+        self,
+        method: Any = "bayes_by_backprop",
+        network: Any = "mlp:50",
+        prior: Any = None,
+        likelihood: Any = None,
+        *,
+        steps: int | None = None,
+        batch_size: int | None = None,
+        num_samples: int = 200,
+        random_state: Any = None,
+        settings: dict[str, Any] | None = None,
+        standardise: bool = True,
+    ):
+        self.method = method
+        self.network = network
+        self.prior = prior
+        self.likelihood = likelihood
+        self.steps = steps
+        self.batch_size = batch_size
+        self.num_samples = num_samples
+        self.random_state = random_state
+        self.settings = settings
+        self.standardise = standardise
+
+    def _infer(self, inputs: np.ndarray, targets: np.ndarray, weight: np.ndarray, likelihood: Likelihood) -> Self:
+        """Learn from rows that are on their final scale of targets; inputs are standardised here."""
+        self.input_scale_ = Standard.learn(inputs, weight) if self.standardise else Standard.identity(inputs.shape[1])
+        model = Model(make_network(self.network), make_prior(self.prior, self._kind), likelihood, 1.0, None)
+        method = make_method(self.method, self.settings)
+        seeds = check_random_state(self.random_state).randint(LARGEST_SEED, size=2)
+        self.predict_seed_ = int(seeds[1])
+        fit = credo.fit(
+            jax.random.key(int(seeds[0])), model, (self.input_scale_.apply(inputs), targets, weight), method,
+            steps=self.steps, batch_size=self.batch_size, progress=False,
+        )  # fmt: skip
+        if fit.status.outcome != "finished":
+            warnings.warn(str(fit.status), ConvergenceWarning, stacklevel=3)
+        # On the host from the start: members spread over devices would predict with other last digits than
+        # their pickled copy.
+        self.fit_ = dataclasses.replace(fit, posterior=_on_host(fit.posterior))
+        return self
+
+    def predictive(self, X: Any) -> Predictive:
+        """The predictive distribution at X, with everything that credo can say about it.
+
+        Example:
+            >>> import numpy as np
+            >>> from credo.estimators import BayesianRegressor
+            >>> x = np.linspace(-1, 1, 40)[:, None]
+            >>> model = BayesianRegressor(steps=200, random_state=0).fit(x, x[:, 0])
+            >>> model.predictive(x).log_prob(x[:, 0]).shape
+            (40,)
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=np.float64)
+        key = jax.random.key(self.predict_seed_)
+        return credo.predict(key, self.fit_, self.input_scale_.apply(X), num_samples=self.num_samples)
+
+    def _sample(self, X: Any, n_samples: int, random_state: Any) -> np.ndarray:
+        """Draws of y, the draw as the last axis."""
+        seed = int(check_random_state(random_state).randint(LARGEST_SEED))
+        return np.moveaxis(self.predictive(X).sample(jax.random.key(seed), n_samples), 0, -1)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Parameters and arrays of the host, without the training loop and its data."""
+        state = dict(super().__getstate__())
+        if "fit_" in state:
+            fit = state["fit_"]
+            state["fit_"] = dataclasses.replace(fit, model=_on_host(fit.model), loop=None)
+        return state
+
+
+def _on_host(tree: Any) -> Any:
+    """The same tree with NumPy arrays in place of those of JAX."""
+    return jax.tree.map(lambda x: np.asarray(x) if isinstance(x, jax.Array) else x, tree)

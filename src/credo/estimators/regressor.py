@@ -1,0 +1,113 @@
+"""Regression as a scikit-learn estimator."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from credo.core.predictive import Predictive
+from credo.errors import InputError
+from credo.estimators.base import BayesianEstimator
+from credo.estimators.build import make_likelihood
+from credo.estimators.rows import Standard, drop_unweighted, merge_repeats
+from credo.likelihoods.base import ScaleNoise
+
+
+class BayesianRegressor(RegressorMixin, BayesianEstimator):
+    """A Bayesian neural network for numbers: means with honest error bars.
+
+    Args:
+        method: an inference method or its name (`credo methods` lists them).
+        network: "mlp:50,50", "mlp:50:tanh", a list of hidden widths or a credo network.
+        prior: a prior over weights, or words such as "normal:0.5"; None is "fan_in_normal:2".
+        likelihood: a likelihood or its name; None is `gaussian` with learned noise. A known noise is in the units
+            of y; priors and floors of the noise are in units of standardised y.
+        steps: steps of the method's last phase (draws, for samplers); None takes the method's default.
+        batch_size: rows of a minibatch; None takes all rows up to 512 and 128 beyond.
+        num_samples: draws of the weights behind every prediction.
+        random_state: an integer makes fits and predictions repeatable.
+        settings: hyper-parameters of the method, by name.
+        standardise: shift and scale the columns of X and y to mean 0 and standard deviation 1.
+
+    Attributes:
+        fit_: the `credo.Fit`, with its posterior, trace and status.
+        n_features_in_, feature_names_in_: the columns of X.
+
+    Example:
+        >>> import numpy as np
+        >>> from credo.estimators import BayesianRegressor
+        >>> x = np.linspace(-1, 1, 40)[:, None]
+        >>> model = BayesianRegressor(network="mlp:20", steps=300, random_state=0).fit(x, 2 * x[:, 0])
+        >>> mean, std = model.predict(x, return_std=True)
+        >>> mean.shape, std.shape
+        ((40,), (40,))
+    """
+
+    _kind = "regressor"
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from rows X [n, features] and targets y [n] or [n, outputs].
+
+        A sample_weight of 2 counts as two equal rows, of 0 as none.
+        """
+        X, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True, ensure_min_samples=2)
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        likelihood = make_likelihood(self.likelihood, self._kind)
+        y = np.asarray(y, np.float64)
+        X, y, weight = merge_repeats(*drop_unweighted(X, y, weight))
+        columns = y.reshape(len(y), -1)
+        scaled = self.standardise and likelihood.kind == "real"
+        self.target_scale_ = Standard.learn(columns, weight) if scaled else Standard.identity(columns.shape[1])
+        targets = self.target_scale_.apply(columns).reshape(y.shape)
+        return self._infer(X, targets, weight, _in_units(likelihood, self.target_scale_))
+
+    def predictive(self, X: Any) -> Predictive:
+        """The predictive distribution at X, on the scale of y."""
+        predictive = super().predictive(X)
+        return predictive.rescaled(*self.target_scale_) if predictive.kind == "real" else predictive
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """The mean of y at X, with its standard deviation (noise included) where asked."""
+        predictive = self.predictive(X)
+        mean = np.asarray(predictive.mean, np.float64)
+        return (mean, predictive.std) if return_std else mean
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper ends of the central interval that holds y with this probability."""
+        return self.predictive(X).interval(coverage)
+
+    def predict_quantiles(self, X: Any, quantiles: Sequence[float] = (0.05, 0.5, 0.95)) -> np.ndarray:
+        """Quantiles of y, one for each level along the last axis [n, levels] ([n, outputs, levels])."""
+        levels = np.atleast_1d(np.asarray(quantiles, np.float64))
+        if levels.ndim != 1 or not levels.size:
+            raise InputError(f"quantiles must be a list of levels between 0 and 1, got {quantiles!r}.")
+        predictive = self.predictive(X)
+        return np.stack([predictive.quantile(float(level)) for level in levels], axis=-1)
+
+    def uncertainty(self, X: Any) -> dict[str, np.ndarray]:
+        """Variances of y: "total" = "aleatoric" (noise) + "epistemic" (what more data would tell)."""
+        predictive = self.predictive(X)
+        return {
+            "total": predictive.variance,
+            "aleatoric": predictive.aleatoric,
+            "epistemic": predictive.epistemic,
+        }
+
+    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
+        """Draws of y at X, the draw along the last axis [n, draws] ([n, outputs, draws])."""
+        return self._sample(X, n_samples, random_state)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+
+def _in_units(likelihood: Any, scale: Standard) -> Any:
+    """The likelihood of standardised targets: a known noise is a fact in the units of y."""
+    if not isinstance(likelihood, ScaleNoise) or likelihood.noise != "known":
+        return likelihood
+    return dataclasses.replace(likelihood, scale=np.float32(likelihood.scale / scale.scale))

@@ -1,0 +1,201 @@
+"""From words to objects: the network, prior, likelihood and method that a table gets, as a command line says them."""
+
+import dataclasses
+import math
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from credo import likelihoods, priors
+from credo.core.model import Model
+from credo.data.encoder import TableEncoder
+from credo.errors import InputError
+from credo.likelihoods.defaults import default_likelihood
+from credo.networks.mlp import MLP, mlp
+from credo.registry import did_you_mean, find
+
+METHOD = "bayes_by_backprop"
+NETWORK = "mlp:50"
+PRIORS: dict[str, Callable[..., Any]] = {
+    "normal": priors.normal,
+    "fan_in_normal": priors.fan_in_normal,
+    "laplace": priors.laplace,
+    "student_t": priors.student_t,
+    "scale_mixture": priors.scale_mixture,
+}
+LIKELIHOODS: dict[str, tuple[str, ...]] = {
+    "regression": ("gaussian", "student_t", "heteroscedastic"),
+    "binary": ("bernoulli", "categorical"),
+    "multiclass": ("categorical",),
+    "count": ("negative_binomial", "poisson"),
+}
+MODEL_OPTIONS = ("prior", "likelihood", "noise", "temperature")
+MAY_BE_ZERO = ("warmup", "jitter", "beta")
+
+
+def parse_network(text: str) -> MLP:
+    """A network from "mlp:50,50" or "mlp:50,50:tanh"; "mlp:" alone is a linear model.
+
+    Example:
+        >>> parse_network("mlp:50,20:tanh").widths
+        (50, 20)
+    """
+    name, *rest = text.replace(" ", "").split(":")
+    widths = [width for width in rest[0].split(",") if width] if rest else []
+    if name != "mlp" or not 1 <= len(rest) <= 2 or not all(width.isdigit() for width in widths):
+        raise InputError(f'Unknown network {text!r}: write "mlp:50,50" or, with an activation, "mlp:50,50:tanh".')
+    return mlp([int(width) for width in widths], *rest[1:])
+
+
+def parse_value(text: str) -> int | float | bool | str:
+    """A whole number, a number, true or false, or else the text itself."""
+    lower = text.strip().lower()
+    if lower in ("true", "false"):
+        return lower == "true"
+    for kind in (int, float):
+        try:
+            return kind(lower)
+        except ValueError:
+            continue
+    return text.strip()
+
+
+def parse_settings(items: Iterable[str]) -> dict[str, int | float | bool | str]:
+    """Settings from "key=value" words."""
+    settings: dict[str, int | float | bool | str] = {}
+    for item in items:
+        key, equals, value = item.partition("=")
+        key = key.strip().replace("-", "_")
+        if not equals or not key or not value.strip():
+            raise InputError(f"A setting is written key=value, such as learning_rate=0.01, got {item!r}.")
+        if key in settings:
+            raise InputError(f"The setting {key!r} is given twice; give it once.")
+        settings[key] = parse_value(value)
+    return settings
+
+
+# ---------------------------------------------------------------------- methods
+def build(method: str, settings: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """The method with its own settings, and those that are options of the model."""
+    cls = find(method).load()
+    fields = {field.name: field for field in dataclasses.fields(cls)}
+    hints = typing.get_type_hints(cls)
+    own: dict[str, Any] = {}
+    rest: dict[str, Any] = {}
+    for key, value in settings.items():
+        if key in fields:
+            own[key] = _fitting(value, hints[key], key, method)
+        elif key in MODEL_OPTIONS:
+            rest[key] = value
+        else:
+            known = [*fields, *MODEL_OPTIONS]
+            raise InputError(
+                f"{method} has no setting {key!r}.{did_you_mean(key, known)} Its settings are {', '.join(fields)}; "
+                f"those of the model are {', '.join(MODEL_OPTIONS)}."
+            )
+    return cls(**own), rest
+
+
+def _fitting(value: Any, hint: Any, key: str, method: str) -> Any:
+    """The value as the type that the setting has, or a sentence."""
+    kinds = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    if isinstance(value, str) and value.lower() == "none" and types.NoneType in kinds:
+        return None
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if int in kinds and float not in kinds:
+        good, wanted = number and value == int(value), "a whole number"
+        value = int(value) if good else value
+    elif float in kinds:
+        good, wanted = number and math.isfinite(value), "a number"
+        value = float(value) if good else value
+    elif bool in kinds:
+        good, wanted = isinstance(value, bool), "true or false"
+    else:
+        good, wanted = isinstance(value, str), "a word"
+    if not good:
+        raise InputError(f"The setting {key!r} of {method} takes {wanted}, got {value!r}.")
+    if number and (value < 0 or (value == 0 and key not in MAY_BE_ZERO)):
+        raise InputError(f"The setting {key!r} of {method} must be positive, got {value}.")
+    return value
+
+
+# ---------------------------------------------------------------------- models
+def table_model(encoder: TableEncoder, network: str = NETWORK, options: Mapping[str, Any] | None = None) -> Model:
+    """The model of a table: a perceptron under a prior that keeps its outputs of size 1, and the task's likelihood.
+
+    Args:
+        encoder: the learned encoder of the table.
+        network: as `parse_network` reads it.
+        options: "prior" ("normal:1.0"), "likelihood" ("student_t:4"), "noise" (a number on the scale of the target,
+            "learned" or "inferred") and "temperature".
+    """
+    options = dict(options or {})
+    unknown = [key for key in options if key not in MODEL_OPTIONS]
+    if unknown:
+        raise InputError(f"Unknown model option {unknown[0]!r}; there are {', '.join(MODEL_OPTIONS)}.")
+    temperature = options.get("temperature", 1.0)
+    if not isinstance(temperature, int | float) or not 0 < temperature < math.inf:
+        raise InputError(f"temperature must be a positive number, got {temperature!r}.")
+    return Model(
+        parse_network(network),
+        parse_prior(options["prior"]) if "prior" in options else priors.fan_in_normal(),
+        _likelihood(encoder, options.get("likelihood"), options.get("noise")),
+        float(temperature),
+        None,
+    )
+
+
+def parse_prior(text: Any) -> Any:
+    """A prior from its name and numbers: "normal:1.0", "student_t:3,1"."""
+    name, numbers = _name_and_numbers(text, "prior", "normal:1.0")
+    if name not in PRIORS:
+        raise InputError(f"Unknown prior {name!r}.{did_you_mean(name, PRIORS)} There are {', '.join(PRIORS)}.")
+    return _called(PRIORS[name], numbers, text)
+
+
+def _likelihood(encoder: TableEncoder, text: Any, noise: Any) -> Any:
+    task, classes = encoder.task, encoder.classes
+    if text is None:
+        likelihood = default_likelihood(task, len(classes) if task == "multiclass" and classes else None)
+        return likelihood if noise is None else _with_noise(likelihood, noise, encoder)
+    name, numbers = _name_and_numbers(text, "likelihood", "student_t:4")
+    known = LIKELIHOODS[task]
+    if name not in known:
+        raise InputError(
+            f"A {task} target has no likelihood {name!r}.{did_you_mean(name, known)} It takes {', '.join(known)}."
+        )
+    if name == "categorical":
+        numbers = [len(classes or ())]
+    likelihood = _called(getattr(likelihoods, name), numbers, text)
+    return likelihood if noise is None else _with_noise(likelihood, noise, encoder)
+
+
+def _with_noise(likelihood: Any, noise: Any, encoder: TableEncoder) -> Any:
+    """The likelihood with its noise known on the target's own scale, learned or inferred."""
+    if "noise" not in {field.name for field in dataclasses.fields(likelihood)}:
+        raise InputError("noise is a setting of the gaussian and student_t likelihoods; leave it out here.")
+    if noise in ("learned", "inferred"):
+        return dataclasses.replace(likelihood, noise=noise)
+    if isinstance(noise, bool) or not isinstance(noise, int | float) or not 0 < noise < math.inf:
+        raise InputError(f'noise must be a positive number, "learned" or "inferred", got {noise!r}.')
+    scale = noise / encoder.target_scale
+    known = float(scale) if np.ndim(scale) == 0 else scale.astype(np.float32)
+    return dataclasses.replace(likelihood, noise="known", scale=known)
+
+
+def _name_and_numbers(text: Any, what: str, example: str) -> tuple[str, list[float]]:
+    name, _, rest = str(text).partition(":")
+    try:
+        return name.strip(), [float(number) for number in rest.split(",")] if rest else []
+    except ValueError:
+        raise InputError(f"A {what} is written as {example}, got {text!r}.") from None
+
+
+def _called(builder: Callable[..., Any], numbers: list[float], text: Any) -> Any:
+    try:
+        return builder(*numbers)
+    except TypeError:
+        raise InputError(f"{text!r} has more numbers than {builder.__name__} takes.") from None

@@ -1,0 +1,50 @@
+"""A run directory as data for a report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from credo.errors import InputError
+from credo.report.run import RunData
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def load_run_data(folder: Path | str, table: pd.DataFrame | Path | str | None = None, network: Any = None) -> RunData:
+    """Read a run and score it on its held-out rows, or on another table.
+
+    Args:
+        folder: a run directory.
+        table: rows to score on instead: a frame or a file; needs a run on a table.
+        network: the user's own network, as in `credo.load`.
+    """
+    from credo.runs import open_run
+
+    run = open_run(folder, network)
+    name = Path(folder).resolve().name
+    known: dict[str, Any] = {"versions": _versions(run.versions), "notes": ()}
+    if table is not None:
+        if run.encoder is None:
+            raise InputError(f"The run {folder} was not made from a table; make RunData from its predictions.")
+        return RunData.from_table(name, run.fit, run.encoder, _frame(table), rows="new", **known)
+    if run.encoder is None or not len(run.heldout.get("inputs", ())):
+        features = run.encoder.feature_names if run.encoder is not None else ()
+        return RunData(name, run.fit, run.metrics, encoder=run.encoder, feature_names=features, **known)
+    if any(key.startswith("test_") for key in run.metrics):
+        known["metrics"] = run.metrics
+    held = run.heldout
+    return RunData.from_encoded(name, run.fit, run.encoder, held["inputs"], held["targets"], **known)
+
+
+def _versions(found: dict[str, Any]) -> dict[str, str]:
+    return {name: str(v) for name, v in found.items() if name not in ("format", "digests")}
+
+
+def _frame(table: pd.DataFrame | Path | str) -> pd.DataFrame:
+    if not isinstance(table, str | Path):
+        return table
+    from credo.data.tables import read_table
+
+    return read_table(table)

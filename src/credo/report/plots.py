@@ -1,0 +1,151 @@
+"""Every figure that a run has, by name."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from credo.core.predictive import Predictive
+from credo.report import calibration, classes, regression, training, uncertainty
+from credo.report.style import plain, retitle, title_of
+from credo.report.views import ClassView, RealView, View, views
+
+MOST_OUTPUTS = 4
+CURVE_POINTS = 240
+LEAST_DISTINCT = 8
+
+CAPTIONS = {
+    "curve": "The line is the mean. The inner band is what the model does not know about it and what more data would "
+    "narrow; the outer band adds the noise that no amount of data removes.",
+    "predicted_observed": "Each dot is a row; its bar is the 90 % interval of what may be observed, which should "
+    "hold nine dots of ten.",
+    "sorted_predictions": "The inner band is what the model does not know about the mean; the outer band adds noise.",
+    "residuals": "Errors are observed − predicted. Wanted: no trend, no funnel, nine of ten rows in the grey band.",
+    "pit_histogram": "Flat is calibrated. A hump in the middle: intervals too wide; high ends: too narrow; a slope: "
+    "predictions too low or too high.",
+    "coverage_curve": "Wanted: dots on the line, or within the grey range that chance alone would give.",
+    "split": "Rows high up are unlike the training data; rows far to the right are noisy by nature.",
+    "share": "Rows on the right would gain from more data like them; rows on the left are limited by noise.",
+    "reliability": "Below the line: more sure than right. The numbers on top count the rows of each bin.",
+    "confidence_histogram": "Wanted: wrong rows (if any) at low confidence.",
+    "confusion": "Rows of the table are true classes; shading is the share of each. The diagonal is right.",
+    "entropy_split": "Wrong rows on the right are hard by nature; wrong rows high up are unlike the training data.",
+    "loss_trace": "Flat at the end: trained long enough. Members far apart: they found different explanations.",
+    "log_density": "Wanted: chains that wander over the same range, without a trend, after the warm-up.",
+    "acceptance": "Far below the aim: the step size is too large for this posterior.",
+    "step_size": "Adapted while warming up, then fixed.",
+}  # fmt: skip
+
+
+def figures(
+    fit: Any,
+    predictive: Predictive | None = None,
+    targets: Any = None,
+    inputs: Any = None,
+    encoder: Any = None,
+) -> dict[str, Figure]:
+    """All figures of a fit, by name; those of further outputs end in `_2`, `_3`, ….
+
+    Args:
+        fit: the result of `credo.fit` or `credo.load`, or None for predictions alone.
+        predictive: predictions, on the scale of the table.
+        targets: what was observed at the same rows and on the same scale; class indices for classes.
+        inputs: encoded inputs of these rows; one input gives a figure along it.
+        encoder: the table's encoder, for names and scales.
+    """
+    found: dict[str, Figure] = {}
+    if predictive is not None:
+        found |= of_views(views(predictive, targets, encoder), fit, inputs, encoder)
+    if fit is not None:
+        found |= of_training(fit)
+    return found
+
+
+def of_views(given: list[View], fit: Any = None, inputs: Any = None, encoder: Any = None) -> dict[str, Figure]:
+    """The figures of predictions."""
+    found: dict[str, Figure] = {}
+    for i, view in enumerate(given[:MOST_OUTPUTS]):
+        if isinstance(view, ClassView):
+            parts = _of_classes(view)
+        else:
+            drawn = _curve(view, i, fit, inputs, encoder)
+            parts = ({"curve": drawn} if drawn else {}) | _of_numbers(view, along=drawn is not None)
+        found |= {name + (f"_{i + 1}" if i else ""): figure for name, figure in parts.items()}
+        for figure in parts.values() if len(given) > 1 else ():
+            retitle(figure.axes[0], f"{title_of(figure.axes[0])}: {plain(view.name, 20)}")
+    return found
+
+
+def of_training(fit: Any) -> dict[str, Figure]:
+    """The figures of how the fit went."""
+    phases = {name: trace for name, trace in fit.phases.items() if trace} or {"fit": fit.trace}
+    known = {metric for trace in phases.values() for metric in trace}
+    found = {}
+    if "loss" in known:
+        found["loss_trace"] = training.loss_trace(phases)
+    for metric in ("log_density", "acceptance", "step_size"):
+        if metric in known:
+            found[metric] = training.chain_trace(phases, metric, fit.config)
+    return found
+
+
+def _of_numbers(view: RealView, along: bool) -> dict[str, Figure]:
+    drawn: dict[str, Callable[[RealView], Figure]] = {}
+    if view.target is not None:
+        drawn["predicted_observed"] = regression.predicted_observed
+    if not along:
+        drawn["sorted_predictions"] = regression.sorted_predictions
+    if view.target is not None:
+        drawn |= {
+            "residuals": regression.residuals,
+            "pit_histogram": calibration.pit_histogram,
+            "coverage_curve": calibration.coverage_curve,
+        }
+    if view.epistemic.max() > 0:
+        drawn |= {"split": uncertainty.split, "share": uncertainty.share}
+    return {name: draw(view) for name, draw in drawn.items()}
+
+
+def _of_classes(view: ClassView) -> dict[str, Figure]:
+    drawn: dict[str, Callable[[ClassView], Figure]] = {}
+    if view.target is not None:
+        drawn |= {
+            "confusion": classes.confusion,
+            "reliability": calibration.reliability,
+            "confidence_histogram": calibration.confidence_histogram,
+        }
+    return {name: draw(view) for name, draw in drawn.items()} | {"entropy_split": uncertainty.entropy_split(view)}
+
+
+def _curve(view: RealView, output: int, fit: Any, inputs: Any, encoder: Any) -> Figure | None:
+    """The prediction along the only input, on a grid where the fit and the scales are known."""
+    if inputs is None or np.ndim(inputs) != 2 or np.shape(inputs)[1] != 1:
+        return None
+    x = np.asarray(inputs, float)[:, 0]
+    if len(np.unique(x)) < LEAST_DISTINCT:
+        return None
+    shift, scale, name = _input_scale(encoder)
+    observed = None if view.target is None else (shift + scale * x, view.target)
+    if fit is None or encoder is None:
+        return regression.curve(view, shift + scale * x, name, observed)
+    margin = 0.05 * np.ptp(x)
+    grid = np.linspace(x.min() - margin, x.max() + margin, CURVE_POINTS)
+    along = views(_predict(fit, grid[:, None], encoder), None, encoder)[output]
+    assert isinstance(along, RealView)
+    return regression.curve(along, shift + scale * grid, name, observed)
+
+
+def _input_scale(encoder: Any) -> tuple[float, float, str]:
+    if encoder is None:
+        return 0.0, 1.0, "input"
+    column = encoder.columns[0]
+    if getattr(column, "form", None) is not None:  # dates: days mean nothing to a reader
+        return 0.0, 1.0, f"{column.name} (standardised)"
+    return getattr(column, "shift", 0.0), getattr(column, "scale", 1.0), column.name
+
+
+def _predict(fit: Any, inputs: np.ndarray, encoder: Any) -> Predictive:
+    from credo.report.run import predict_rows
+
+    return predict_rows(fit, inputs.astype(np.float32), encoder)

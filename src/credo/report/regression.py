@@ -1,0 +1,123 @@
+"""Figures of predicted numbers: against what was observed, against one input, in order, and their errors."""
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from credo.report.style import (
+    INK,
+    MODEL,
+    MUTED,
+    NOISE,
+    SIZE,
+    WIDE,
+    WRONG,
+    axes,
+    legend,
+    plain,
+    shown,
+    thinned,
+)
+from credo.report.views import RealView
+
+HALF_WIDTH = 1.645  # standard deviations on each side of a Gaussian's central 90 %
+
+
+def predicted_observed(view: RealView) -> Figure:
+    """Observed values against predictions, with 90 % intervals; misses stand out."""
+    assert view.target is not None
+    name = plain(view.name)
+    figure, area = axes(
+        "Predicted against observed" + shown(len(view.mean), 300), f"predicted {name}", f"observed {name}"
+    )
+    rows = thinned(len(view.mean), 300)
+    low, high = float(view.mean[rows].min()), float(view.mean[rows].max())
+    margin = 0.05 * (high - low) or 1.0
+    ends = [low - margin, high + margin]
+    area.plot(ends, ends, color=INK, lw=1, label="exactly right")
+    area.set_xlim(*ends)
+    for inside, colour, label in (
+        (True, MODEL, "inside interval"),
+        (False, WRONG, "outside"),
+    ):
+        some = rows[view.inside[rows] == inside]
+        area.vlines(view.mean[some], view.lower[some], view.upper[some], color=colour, alpha=0.28, lw=1.3)
+        marker, size = ("o", 20) if inside else ("X", 38)
+        area.scatter(view.mean[some], view.target[some], s=size, color=colour, marker=marker, lw=0, label=label)
+    legend(figure, 3)
+    return figure
+
+
+def curve(
+    view: RealView,
+    x: np.ndarray,
+    x_name: str,
+    observed: tuple[np.ndarray, np.ndarray] | None = None,
+    size: tuple[float, float] = WIDE,
+) -> Figure:
+    """The prediction along one input, noise and lack of knowledge told apart."""
+    figure, area = axes(f"{plain(view.name)} along {plain(x_name)}", plain(x_name), plain(view.name), size)
+    bands(area, view, x)
+    if observed is not None:
+        rows = thinned(len(observed[0]))
+        area.scatter(observed[0][rows], observed[1][rows], s=14, color=INK, lw=0, zorder=4, label="observed")
+    legend(figure, 4)
+    return figure
+
+
+def bands(area: Axes, view: RealView, x: np.ndarray, *, labels: bool = True) -> None:
+    """Draw the mean, the band of the mean (epistemic) and the band of new observations (with noise)."""
+    order = np.argsort(x, kind="stable")
+    x, mean = x[order], view.mean[order]
+    low, high = view.lower[order], view.upper[order]
+    half = HALF_WIDTH * view.epistemic[order]
+    inner_low, inner_high = np.maximum(mean - half, low), np.minimum(mean + half, high)
+    noise = "noise: 90 % of observations" if labels else None
+    # The noise band is drawn around the other one, so that the two colours never mix.
+    area.fill_between(x, low, inner_low, color=NOISE, alpha=0.38, lw=0, label=noise)
+    area.fill_between(x, inner_high, high, color=NOISE, alpha=0.38, lw=0)
+    if half.any():
+        known = "not known: the mean, 90 %" if labels else None
+        area.fill_between(x, inner_low, inner_high, color=MODEL, alpha=0.5, lw=0, label=known)
+    area.plot(x, mean, color=INK, lw=1.6, label="mean" if labels else None)
+
+
+def sorted_predictions(view: RealView) -> Figure:
+    """Rows in the order of their predictions, with both bands and what was observed."""
+    figure, area = axes(
+        "Predictions from low to high" + shown(len(view.mean), 300),
+        "rows, in the order of their prediction",
+        plain(view.name),
+        WIDE,
+    )
+    order = np.argsort(view.mean, kind="stable")[thinned(len(view.mean), 300)]
+    place = np.arange(len(order))
+    pick = RealView(view.name, *(v[order] for v in (view.mean, view.aleatoric, view.epistemic, view.lower, view.upper)))
+    bands(area, pick, place)
+    if view.target is not None:
+        area.scatter(place, view.target[order], s=13, color=INK, lw=0, zorder=4, label="observed")
+    legend(figure, 4)
+    return figure
+
+
+def residuals(view: RealView) -> Figure:
+    """Errors in units of their predicted standard deviation: no trend and no funnel is what is wanted."""
+    assert view.target is not None
+    figure, area = axes(
+        "Errors against predictions" + shown(len(view.mean)),
+        f"predicted {plain(view.name)}",
+        "error / predicted std",
+        SIZE,
+    )
+    rows = thinned(len(view.mean))
+    scaled = (view.target - view.mean) / np.maximum(view.std, np.finfo(float).tiny)
+    area.axhspan(-HALF_WIDTH, HALF_WIDTH, color=MUTED, alpha=0.16, lw=0, label="where 90 % should lie (±1.64)")
+    area.axhline(0, color=INK, lw=1)
+    inside = np.abs(scaled) <= HALF_WIDTH
+    for some, colour, marker, dot in ((inside, MODEL, "o", 18), (~inside, WRONG, "X", 38)):
+        pick = rows[some[rows]]
+        area.scatter(view.mean[pick], scaled[pick], s=dot, color=colour, marker=marker, lw=0)
+    reach = max(3.0, 1.08 * float(np.abs(scaled[rows]).max()))
+    area.set_ylim(-reach, reach)
+    legend(figure, 2)
+    return figure

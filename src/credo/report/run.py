@@ -1,0 +1,163 @@
+"""What a report needs to know about one run."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+
+from credo.core.predict import predict
+from credo.core.predictive import Predictive
+from credo.metrics import summarise
+from credo.report.views import View, views
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from credo.data.encoder import TableEncoder
+    from credo.training.fit import Fit
+
+PACKAGES = ("credo", "jax", "jaxlib", "optax", "blackjax", "numpy")
+
+
+@dataclass(frozen=True)
+class RunData:
+    """One run of a report.
+
+    Attributes:
+        name: what the page calls it.
+        fit: the result of `credo.fit` or `credo.load`; None for predictions alone.
+        metrics: scores and timings under the names of `metrics.json`.
+        predictive: predictions at the scored rows, on the scale of the table.
+        targets: observed values at these rows on the same scale; class indices for classes.
+        inputs: encoded inputs of these rows.
+        feature_names: names of the inputs.
+        encoder: the table's encoder.
+        notes: sentences to show with the status.
+        versions: package → version of the run.
+        rows: what the scored rows are: "held-out", "training", "new".
+    """
+
+    name: str
+    fit: Fit | None
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+    predictive: Predictive | None = None
+    targets: np.ndarray | None = None
+    inputs: np.ndarray | None = None
+    feature_names: Sequence[str] = ()
+    encoder: TableEncoder | None = None
+    notes: Sequence[str] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
+    rows: str = "held-out"
+
+    @classmethod
+    def from_predictions(
+        cls,
+        name: str,
+        fit: Fit | None,
+        predictive: Predictive,
+        targets: Any,
+        *,
+        metrics: Mapping[str, Any] | None = None,
+        encoder: TableEncoder | None = None,
+        versions: Mapping[str, str] | None = None,
+        **others: Any,
+    ) -> RunData:
+        """A run from its predictions; scores, timings, names and versions that are not given are filled in.
+
+        Args:
+            name, fit, predictive, targets, metrics, encoder, versions, others: as in `RunData`.
+        """
+        targets = np.asarray(targets)
+        if metrics is None:
+            scores = {f"test_{name}": value for name, value in summarise(predictive, targets).items()}
+            metrics = scores | (dict(fit.timing) if fit is not None else {})
+        if encoder is not None:
+            others = {"feature_names": encoder.feature_names} | others
+        found = installed() if versions is None else versions
+        return cls(
+            name, fit, metrics, predictive, targets, encoder=encoder, versions=found, **others
+        )  # fmt: skip
+
+    @classmethod
+    def from_table(
+        cls,
+        name: str,
+        fit: Fit,
+        encoder: TableEncoder,
+        frame: pd.DataFrame,
+        *,
+        seed: int = 0,
+        num_samples: int | None = None,
+        **others: Any,
+    ) -> RunData:
+        """A run scored on the rows of a table.
+
+        Args:
+            name, fit, encoder, others: as in `from_predictions`.
+            frame: the rows to score, with their targets.
+            seed: for draws from the posterior.
+            num_samples: how many draws; None takes what `credo.predict` takes.
+        """
+        arrays = encoder.arrays(frame, unseen="zeros")
+        return cls.from_encoded(
+            name, fit, encoder, arrays.inputs, arrays.targets, seed=seed, num_samples=num_samples, **others
+        )
+
+    @classmethod
+    def from_encoded(
+        cls,
+        name: str,
+        fit: Fit,
+        encoder: TableEncoder,
+        inputs: np.ndarray,
+        targets: np.ndarray,
+        *,
+        seed: int = 0,
+        num_samples: int | None = None,
+        **others: Any,
+    ) -> RunData:
+        """A run scored on rows that its encoder has already turned into inputs and targets.
+
+        Args:
+            name, fit, encoder, seed, num_samples, others: as in `from_table`.
+            inputs, targets: what `encoder.arrays` gave.
+        """
+        predictive = predict_rows(fit, inputs, encoder, seed, num_samples)
+        if encoder.task == "regression":
+            targets = encoder.target_shift + encoder.target_scale * targets.astype(np.float64)
+        return cls.from_predictions(
+            name, fit, predictive, targets, encoder=encoder, inputs=inputs, **others
+        )  # fmt: skip
+
+    @cached_property
+    def views(self) -> list[View]:
+        """The predictions, output by output."""
+        return [] if self.predictive is None else views(self.predictive, self.targets, self.encoder)
+
+
+def predict_rows(
+    fit: Fit, inputs: np.ndarray, encoder: TableEncoder, seed: int = 0, num_samples: int | None = None
+) -> Predictive:
+    """Predictions at encoded inputs, on the scale of the table."""
+    predictive = predict(jax.random.key(seed), fit, inputs, num_samples=num_samples)
+    if encoder.task != "regression":
+        return predictive
+    return predictive.rescaled(encoder.target_shift, encoder.target_scale)
+
+
+def installed() -> dict[str, str]:
+    """The versions of what computes here."""
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,80 @@
+"""The sections of one run."""
+
+from matplotlib.figure import Figure
+
+from credo.report.advice import advice
+from credo.report.html import Section, bullets, gallery, paragraphs, table
+from credo.report.plots import CAPTIONS, MOST_OUTPUTS, of_training, of_views
+from credo.report.run import RunData
+from credo.report.tables import score_rows, setting_rows
+from credo.report.words import summary
+
+PLACES = {
+    "Predictions": ("curve", "sorted_predictions", "confusion"),
+    "Residuals": ("predicted_observed", "residuals"),
+    "Calibration": ("pit_histogram", "coverage_curve", "reliability", "confidence_histogram"),
+    "Noise and lack of knowledge": ("split", "share", "entropy_split"),
+    "Training": ("loss_trace", "log_density", "acceptance", "step_size"),
+}
+MOST_FEATURES = 60
+
+
+def run_sections(run: RunData, level: int = 2, prefix: str = "run") -> list[Section]:
+    """Everything about a run, in reading order; `prefix` is unique within the page."""
+    drawn = of_views(run.views, run.fit, run.inputs, run.encoder)
+    drawn |= of_training(run.fit) if run.fit is not None else {}
+    sections = [
+        Section("In words", f"<div class='summary'>{paragraphs(summary(run))}</div>", level),
+        Section("Status and advice", _status(run), level),
+    ]
+    if run.metrics:
+        head = ("Score", "Value", "What it says")
+        sections.append(Section("Scores", table(head, score_rows(run.metrics)), level))
+    for title, names in PLACES.items():
+        some = {k: f for name in names for k, f in drawn.items() if k.rstrip("_0123456789") == name}
+        if some or (title == "Noise and lack of knowledge" and run.views):
+            sections.append(Section(title, _figures(run, title, some, prefix), level))
+    if run.fit is not None:
+        body = table(("Setting", "Value"), [*_data_rows(run), *setting_rows(run.fit.config)])
+        sections.append(Section("Configuration", body, level))
+    if run.versions:
+        sections.append(Section("Versions", table(("Package", "Version"), list(run.versions.items())), level))
+    return sections
+
+
+def _figures(run: RunData, title: str, some: dict[str, Figure], prefix: str) -> str:
+    body = gallery(some, CAPTIONS, prefix) if some else ""
+    if title == "Predictions" and len(run.views) > MOST_OUTPUTS:
+        body = paragraphs([f"The first {MOST_OUTPUTS} of {len(run.views)} outputs are shown."]) + body
+    if title == "Noise and lack of knowledge" and not some:
+        body = paragraphs(
+            ["This method keeps one set of weights, so there is no lack of knowledge to show: all is noise."]
+        )
+    return body
+
+
+def _status(run: RunData) -> str:
+    sentences = list(run.notes)
+    if run.fit is not None:
+        outcome = run.fit.status.outcome
+        first = "The fit finished." if outcome == "finished" else f"The fit was {outcome}."
+        sentences = [first, *run.fit.status.notes, *sentences]
+    if run.encoder is not None:
+        sentences += run.encoder.notes
+    given = advice(run)
+    tips = bullets(given) if given else paragraphs(["Nothing stands out that would need another try."])
+    return bullets(dict.fromkeys(sentences)) + f"<p><strong>What to try</strong></p>{tips}"
+
+
+def _data_rows(run: RunData) -> list[tuple[str, str]]:
+    rows = []
+    if run.encoder is not None:
+        target = run.encoder.target
+        rows.append(("target", target if isinstance(target, str) else ", ".join(target)))
+    if run.feature_names:
+        names = list(run.feature_names)
+        more = f" and {len(names) - MOST_FEATURES} more" if len(names) > MOST_FEATURES else ""
+        rows.append((f"inputs ({len(names)})", ", ".join(names[:MOST_FEATURES]) + more))
+    if run.targets is not None:
+        rows.append((f"{run.rows} rows", f"{len(run.targets):,}"))
+    return rows

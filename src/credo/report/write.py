@@ -1,0 +1,62 @@
+"""One page for one run or several, written whole or not at all."""
+
+import os
+import tempfile
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+
+from credo.errors import InputError
+from credo.report.compare import comparison
+from credo.report.html import Section, page
+from credo.report.run import RunData
+from credo.report.sections import run_sections
+
+
+def render(runs: Sequence[RunData]) -> str:
+    """The page as text."""
+    if not runs:
+        raise InputError("A report needs at least one run.")
+    if len(runs) == 1:
+        return page(runs[0].name, run_sections(runs[0]), _subtitle(runs[0]))
+    anchors = [f"run-{i + 1}" for i in range(len(runs))]
+    sections = [comparison(runs, anchors)]
+    for run, anchor in zip(runs, anchors):
+        sections.append(Section(run.name, f"<p class='subtitle'>{escape(_subtitle(run))}</p>", anchor=anchor))
+        sections += run_sections(run, level=3, prefix=anchor)
+    return page(f"{len(runs)} runs compared", sections)
+
+
+def write_report(runs: Sequence[RunData], out: Path | str) -> Path:
+    """Write a self-contained HTML page and return where it is.
+
+    Args:
+        runs: one run, or several to compare.
+        out: the file; its folder is made if need be.
+    """
+    target = Path(out)
+    text = render(runs)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}-")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+            os.chmod(name, 0o644)
+            os.replace(name, target)
+        except BaseException:
+            os.unlink(name)
+            raise
+    except OSError as error:
+        raise InputError(
+            f"The report cannot be written to {target}: {error.strerror}; choose another --out."
+        ) from error
+    return target
+
+
+def _subtitle(run: RunData) -> str:
+    if run.fit is None:
+        return "Predictions without their fit"
+    config = run.fit.config
+    rows = f", learned from {config['num_data']:,} rows" if "num_data" in config else ""
+    return f"A Bayesian neural network fitted with {config.get('method', 'credo')}{rows}"

@@ -1,0 +1,187 @@
+"""Reading a run directory back: every way in which it can be wrong is one sentence."""
+
+import dataclasses
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+import credo
+from credo import codec
+from credo.core.model import Model
+from credo.core.posterior import Posterior
+from credo.core.tree import paths
+from credo.errors import ArtifactError, InputError, Refusal
+from credo.training.fit import Fit
+from credo.training.status import Status
+
+FORMAT = 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """A run directory, read: the fit, and what a run on a table has beside it.
+
+    table: where the data came from and how it was split; heldout: inputs, targets, weights and rows that were held out,
+    encoded. Both are empty, and `encoder` None, for runs on arrays.
+    """
+
+    folder: Path
+    fit: Fit
+    encoder: Any
+    metrics: dict[str, Any]
+    table: dict[str, Any]
+    heldout: dict[str, np.ndarray]
+    versions: dict[str, Any]
+
+
+def open_run(folder: Any, network: Any = None) -> Run:
+    """Read a run directory, or raise ArtifactError with one sentence."""
+    folder = Path(folder)
+    try:
+        return _read(folder, network)
+    except (InputError, Refusal):
+        raise
+    except ArtifactError as error:
+        text = str(error)
+        if text[:1].isupper():
+            raise
+        raise ArtifactError(f"The run {folder} cannot be read: {text}.") from error
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OSError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ArtifactError(f"The run {folder} is damaged ({reason}); fit again.") from error
+
+
+def _read(folder: Path, network: Any) -> Run:
+    found = read_versions(folder)
+    files = {name: _intact(folder, name, digest) for name, digest in found["digests"].items()}
+    documents = {name: json.loads(path.read_bytes()) for name, path in files.items() if name.endswith(".json")}
+    metrics_file = folder / "metrics.json"
+    metrics = json.loads(metrics_file.read_bytes()) if metrics_file.is_file() else {}
+    tensors = {name: _arrays(path) for name, path in files.items() if name.endswith(".safetensors")}
+    encoder = None
+    if "encoder.json" in documents:
+        from credo.data.encoder import TableEncoder
+
+        encoder = TableEncoder.from_config(documents["encoder.json"])
+    fit = _fit(documents, tensors, network, folder)
+    table = documents["config.json"]["table"]
+    return Run(folder, fit, encoder, metrics, table, tensors.get("heldout.safetensors", {}), found)
+
+
+def read_versions(folder: Path) -> dict[str, Any]:
+    """What wrote a run directory; raises ArtifactError where it is none, unfinished or from the future."""
+    if not folder.exists():
+        raise ArtifactError(f"There is no run {folder}; check the path.")
+    if not folder.is_dir():
+        raise ArtifactError(f"{folder} is a file, not a run directory; name the folder that a fit wrote.")
+    if not (folder / "versions.json").is_file():
+        if (folder / "checkpoint" / "job.json").is_file():
+            raise ArtifactError(f"The run {folder} is not finished; `credo resume {folder}` finishes it.")
+        raise ArtifactError(f"The folder {folder} is not a credo run: it has no versions.json; check the path.")
+    found = json.loads((folder / "versions.json").read_bytes())
+    if not isinstance(found, dict) or not isinstance(found.get("format"), int):
+        raise ArtifactError(f"The folder {folder} is not a credo run: its versions.json has no format number.")
+    if found["format"] > FORMAT:
+        raise ArtifactError(
+            f"The run {folder} has format {found['format']}, written by credo {found.get('credo')}, but this credo "
+            f"({credo.__version__}) reads up to {FORMAT}; install a newer credo."
+        )
+    return found
+
+
+def _intact(folder: Path, name: str, digest: str) -> Path:
+    path = folder / Path(name).name  # a name cannot lead out of the run
+    if not path.is_file():
+        raise ArtifactError(f"The run {folder} lacks {name}; restore the file or fit again.")
+    with path.open("rb") as file:
+        if hashlib.file_digest(file, "sha256").hexdigest() != digest:
+            raise ArtifactError(
+                f"The file {path} is damaged: it is not what the fit wrote; restore it from a copy or fit again."
+            )
+    return path
+
+
+def _arrays(path: Path) -> dict[str, np.ndarray]:
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
+    try:
+        return load_file(path)
+    except SafetensorError as error:
+        raise ArtifactError(f"its arrays are damaged ({error})") from error
+
+
+def _fit(documents: dict[str, Any], tensors: dict[str, Any], network: Any, folder: Path) -> Fit:
+    document, arrays = documents["model.json"], tensors["posterior.safetensors"]
+    input_shape = codec.decode(document["input_shape"], arrays)
+    target_shape = tuple(document["target_shape"])
+    model = codec.decode(document["model"], arrays)
+    posterior = codec.decode(document["posterior"], arrays)
+    if not isinstance(model, Model) or not isinstance(posterior, Posterior):
+        raise ArtifactError("it holds no model and posterior")
+    dtypes = codec.decode(document["input_dtype"], arrays)
+    if document["network"] is None:
+        network = _given(network, document["described"], folder)
+        _check_given(network, document["described"], model, input_shape, dtypes, target_shape)
+    elif network is not None:
+        raise InputError(f"The run {folder} holds its own network; load it without network=.")
+    else:
+        network = codec.decode(document["network"], arrays)
+    trace: dict[str, dict[str, np.ndarray]] = {name: {} for name in document["phases"]}
+    for key, value in tensors["trace.safetensors"].items():
+        phase, _, metric = key.removeprefix("phase/").rpartition("/")
+        trace.setdefault(phase, {})[metric] = value
+    status = documents["status.json"]
+    return Fit(
+        posterior,
+        dataclasses.replace(model, network=network),
+        trace[list(trace)[-1]] if trace else {},
+        Status(status["ok"], status["outcome"], tuple(status["notes"])),
+        documents["config.json"]["fit"],
+        trace,
+        status["timing"],
+        target_shape,
+        input_shape,
+        dtypes,
+    )
+
+
+def _given(network: Any, described: dict[str, Any], folder: Path) -> Any:
+    if network is None:
+        raise InputError(
+            f"The run {folder} was made with your own network ({described['class']}), which is code and not in the "
+            "files: pass it, credo.load(run, network=…)."
+        )
+    if not hasattr(network, "apply"):
+        raise InputError(f"network= expects what the model was made with, such as credo.from_flax(…), got {network!r}.")
+    return network
+
+
+def _check_given(
+    network: Any, described: dict[str, Any], model: Model, shape: Any, dtypes: Any, target_shape: tuple[int, ...]
+) -> None:
+    """Raise a sentence where the given network's parameters are not those of the saved one."""
+    expected = described["parameters"]
+    if expected is None:
+        return
+    inputs = jax.tree.map(
+        lambda s, d: jax.ShapeDtypeStruct((1, *s), d), shape, dtypes, is_leaf=lambda x: isinstance(x, tuple)
+    )
+    outputs = model.likelihood.num_outputs(np.zeros((1, *(target_shape or (1,)))))
+    made = jax.eval_shape(lambda k, x: network.init(k, x, outputs).params, jax.random.key(0), inputs)
+    got = shapes_of(made)
+    for path in sorted(set(expected) | set(got)):
+        if expected.get(path) != got.get(path):
+            raise InputError(
+                f"The given network is not the one of the run: at '{path}' it has {got.get(path, 'nothing')}, the run "
+                f"has {expected.get(path, 'nothing')}; pass the network that the fit was made with."
+            )
+
+
+def shapes_of(tree: Any) -> dict[str, list[int]]:
+    """Shapes of the arrays of a tree, by path."""
+    return {path: list(x.shape) for path, x in zip(paths(tree), jax.tree.leaves(tree))}

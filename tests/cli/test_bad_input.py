@@ -1,0 +1,195 @@
+"""Whatever is wrong with what a person gives: one sentence, exit code 2, and no run left behind."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from small_tables import QUICK, class_frame, regression_frame
+
+
+def no_file(folder):
+    return folder / "nowhere.csv"
+
+
+def written(frame):
+    def make(folder):
+        frame.to_csv(folder / "bad.csv", index=False)
+        return folder / "bad.csv"
+
+    return make
+
+
+def text(content, name="bad.csv"):
+    def make(folder):
+        (folder / name).write_text(content)
+        return folder / name
+
+    return make
+
+
+def changed(column, value, frame=None):
+    frame = regression_frame() if frame is None else frame
+    frame[column] = frame[column].astype(object)
+    frame.loc[4, column] = value
+    return written(frame)
+
+
+BAD_TABLES = {
+    "missing file": (no_file, "There is no file"),
+    "empty file": (text(""), "is empty"),
+    "no rows": (text("size,price\n"), "no rows"),
+    "one row": (text("size,price\n1,2\n"), "too few"),
+    "unknown ending": (text("size,price\n1,2\n", "bad.xlsx"), "save as CSV"),
+    "missing column": (written(regression_frame().rename(columns={"price": "prize"})), "did you mean 'prize'"),
+    "NaN": (changed("size", np.nan), "--missing"),
+    "infinity": (changed("size", np.inf), "size"),
+    "infinite target": (changed("price", -np.inf), "price"),
+    "NaN in the target": (changed("price", np.nan), "price"),
+    "text where numbers were": (changed("price", "a lot"), "price"),
+    "constant target": (written(regression_frame().assign(price=7.0)), "nothing to learn"),
+    "no inputs": (written(regression_frame()[["price"]]), "No column is left"),
+    "lonely class": (changed("price", "unique", class_frame()), "only one training row"),
+    "numbers as names": (text("1.5,2.5\n1,2\n3,4\n5,6\n"), "column names"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_TABLES)
+def test_bad_tables(case, credo, tmp_path):
+    make, words = BAD_TABLES[case]
+    task = ("--task", "regression") if case == "text where numbers were" else ()
+    path = make(tmp_path)
+    before = sorted(tmp_path.iterdir())
+    check(credo("fit", path, "--target", "price", *task, *QUICK, "--out", tmp_path / "run"), words)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+BAD_OPTIONS = {
+    "method": (["--method", "bayes_by_bakprop"], "Did you mean 'bayes_by_backprop'"),
+    "setting": (["--set", "learnin_rate=1"], "Did you mean 'learning_rate'"),
+    "setting form": (["--set", "learning_rate"], "key=value"),
+    "setting value": (["--set", "learning_rate=fast"], "takes a number"),
+    "word setting": (["--set", "optimiser=adamm"], "adam"),
+    "network": (["--network", "cnn:3"], "mlp:50,50"),
+    "activation": (["--network", "mlp:3:rellu"], "relu"),
+    "task": (["--task", "clasification"], "did you mean"),
+    "missing": (["--missing", "ignore"], "impute"),
+    "holdout": (["--holdout", "1.5"], "--holdout"),
+    "everything held out": (["--holdout", "0.99"], "--holdout"),
+    "budget": (["--budget", "soon"], "budget"),
+    "steps and budget": (["--steps", "5", "--budget", "5s"], "not both"),
+    "weights": (["--weights", "wieght"], "did you mean 'weight'"),
+    "split-by": (["--split-by", "twon"], "did you mean 'town'"),
+    "time": (["--time", "town"], "town"),
+    "split-by and time": (["--split-by", "town", "--time", "sold"], "not both"),
+    "prior": (["--set", "prior=norml:1"], "Did you mean 'normal'"),
+    "likelihood": (["--set", "likelihood=poisson"], "A regression target"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_OPTIONS)
+def test_bad_options(case, credo, tables, tmp_path):
+    options, words = BAD_OPTIONS[case]
+    quick = () if case in ("method", "budget", "steps and budget") else QUICK
+    result = credo("fit", tables / "houses.csv", "--target", "price", *quick, *options, "--out", tmp_path / "run")
+    check(result, words)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_refusal_in_the_fit_leaves_nothing(credo, tables, tmp_path):
+    options = ("--method", "nuts", "--set", "warmup=0", "--network", "mlp:2", "--steps", "3")
+    result = credo("fit", tables / "houses.csv", "--target", "price", *options, "--out", tmp_path / "run")
+    check(result, "step_size")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_fit_that_cannot_start_is_one_sentence(credo, tables, tmp_path):
+    options = (*QUICK, "--set", "learning_rate=1e30")
+    result = credo("fit", tables / "houses.csv", "--target", "price", *options, "--out", tmp_path / "run")
+    check(result, "non-finite")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_bad_fit_leaves_the_earlier_run(credo, runs, tables, tmp_path):
+    shutil.copytree(runs["houses"][0], tmp_path / "run")
+    options = ("--method", "nuts", "--set", "warmup=0", "--network", "mlp:2", "--steps", "3")
+    result = credo("fit", tables / "houses.csv", "--target", "price", *options, "--out", tmp_path / "run")
+    assert result.exit_code == 2
+    assert credo("evaluate", tmp_path / "run", tables / "houses.csv").exit_code == 0
+    assert not (tmp_path / "run" / "checkpoint").exists()
+
+
+def test_places_that_are_taken(credo, tables, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("…")
+    for out in (tmp_path / "mine", tmp_path / "mine" / "thesis.tex"):
+        check(credo("fit", tables / "houses.csv", "--target", "price", *QUICK, "--out", out), "choose another")
+
+
+# ---------------------------------------------------------------------- predict and evaluate
+BAD_NEW_TABLES = {
+    "unseen category": (changed("town", "Oxford"), "Oxford"),
+    "missing column": (written(regression_frame().drop(columns="size")), "size"),
+    "text": (changed("size", "big"), "size"),
+    "missing cell": (changed("size", np.nan), "--missing"),
+    "far away": (changed("size", 1e300), "size"),
+    "no file": (no_file, "There is no file"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_NEW_TABLES)
+def test_bad_tables_to_predict(case, credo, runs, tmp_path):
+    make, words = BAD_NEW_TABLES[case]
+    path = make(tmp_path)
+    out = tmp_path / "p.csv"
+    check(credo("predict", runs["houses"][0], path, "--out", out), words)
+    check(credo("evaluate", runs["houses"][0], path), words)
+    assert not out.exists()
+
+
+def test_bad_places_and_intervals(credo, runs, tables, tmp_path):
+    run, table = runs["houses"][0], tables / "houses.csv"
+    check(credo("predict", run, table, "--interval", "1.5"), "--interval")
+    check(credo("predict", run, table, "--out", tmp_path / "p.docx"), "ending")
+    check(credo("predict", run, table, "--out", tmp_path / "no" / "p.csv"), "no folder")
+    check(credo("evaluate", runs["labels"][0], table), "class")
+    table = regression_frame().drop(columns="price")
+    table.to_csv(tmp_path / "t.csv", index=False)
+    check(credo("evaluate", run, tmp_path / "t.csv"), "price")
+
+
+def test_runs_that_are_none(credo, runs, tables, tmp_path):
+    table = tables / "houses.csv"
+    for command in (("predict", tmp_path, table), ("evaluate", tmp_path, table), ("resume", tmp_path)):
+        check(credo(*command), "is not a credo run")
+    check(credo("predict", tmp_path / "nowhere", table), "There is no run")
+    check(credo("report", tmp_path / "nowhere", "--out", tmp_path / "r.html"), "There is no run")
+    shutil.copytree(runs["houses"][0], tmp_path / "run")
+    found = json.loads((tmp_path / "run" / "versions.json").read_text())
+    (tmp_path / "run" / "versions.json").write_text(json.dumps(found | {"format": 12}))
+    check(credo("predict", tmp_path / "run", table), "install a newer credo")
+    (tmp_path / "run" / "versions.json").write_text(json.dumps(found))
+    (tmp_path / "run" / "encoder.json").write_bytes((tmp_path / "run" / "encoder.json").read_bytes()[:-5])
+    check(credo("predict", tmp_path / "run", table), "damaged")
+
+
+def test_a_run_on_arrays_has_no_columns(credo, tables, tmp_path):
+    import jax
+
+    import credo as library
+
+    x = np.linspace(-1, 1, 20)[:, None]
+    parts = library.networks.mlp([2]), library.priors.normal(), library.likelihoods.gaussian()
+    library.fit(jax.random.key(0), library.Model(*parts), (x, x[:, 0]), "map", steps=3).save(tmp_path / "run")
+    check(credo("predict", tmp_path / "run", tables / "houses.csv"), "made from arrays")
+
+
+def check(result, words):
+    assert result.exit_code == 2, result.output
+    assert words in result.stderr
+    errors = [line for line in result.stderr.splitlines() if line.startswith("Error: ")]
+    assert len(errors) == 1
+    assert errors[0] == result.stderr.splitlines()[-1]
+    assert errors[0].endswith((".", "?"))
+    assert "Traceback" not in result.stderr

@@ -1,0 +1,26 @@
+"""Every example in a docstring runs and gives what it shows."""
+
+import doctest
+import importlib
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).resolve().parents[2] / "src"
+MODULES = sorted(
+    ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__")
+    for path in (SOURCE / "credo").rglob("*.py")
+    if ">>>" in path.read_text(encoding="utf-8")
+)
+
+
+def test_there_are_examples():
+    assert len(MODULES) > 20
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_run(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    failed, tried = doctest.testmod(importlib.import_module(name), report=True)
+    assert tried > 0
+    assert failed == 0

@@ -1,0 +1,94 @@
+"""What must never be in the repository, and what every file must have."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = sorted((ROOT / "src" / "credo").rglob("*.py"))
+UNSAFE_MODULES = {"pickle", "cPickle", "_pickle", "cloudpickle", "dill", "shelve", "marshal", "joblib"}
+UNSAFE_CALLS = {"eval", "exec", "compile", "__import__"}
+UNSAFE_LOADS = {"yaml.load", "yaml.unsafe_load", "yaml.full_load", "torch.load", "pd.read_pickle", "pandas.read_pickle"}
+
+by_file = pytest.mark.parametrize("path", SOURCE, ids=lambda path: str(path.relative_to(ROOT / "src")))
+
+
+def problems(tree: ast.AST) -> list[str]:
+    """Everything in a module that could run what a file holds."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found += [a.name for a in node.names if a.name.split(".")[0] in UNSAFE_MODULES]
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in UNSAFE_MODULES:
+            found.append(str(node.module))
+        elif isinstance(node, ast.Call):
+            name = ast.unparse(node.func)
+            pickles = any(k.arg == "allow_pickle" and not _false(k.value) for k in node.keywords)
+            if name in UNSAFE_CALLS | UNSAFE_LOADS or pickles:
+                found.append(f"{name} in line {node.lineno}")
+    return found
+
+
+def _false(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is False
+
+
+@by_file
+def test_nothing_in_a_file_is_ever_executed(path):
+    assert not problems(ast.parse(path.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize(
+    "code", ["import pickle", "from joblib import load", "eval('1')", "yaml.load(f)", "np.load(f, allow_pickle=True)"]
+)
+def test_the_search_finds_what_it_looks_for(code):
+    assert problems(ast.parse(code))
+
+
+@by_file
+def test_modules_are_short_and_say_what_they_are(path):
+    text = path.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 400
+    assert ast.get_docstring(ast.parse(text)), "the module has no docstring"
+
+
+@by_file
+def test_nothing_is_left_for_later(path):
+    words = "|".join(["TO" + "DO", "FIX" + "ME", "XX" + "X"])
+    assert not re.findall(rf"\b({words})\b", path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", ["constraints.txt", "pyproject.toml", "Makefile", ".ci/run"])
+def test_no_package_index_is_named(name):
+    text = (ROOT / name).read_text(encoding="utf-8")
+    assert not re.findall(r"\w+://|--(?:extra-)?index-url|--find-links|--trusted-host", text)
+
+
+def test_constraints_are_exact():
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").split()
+    assert lines
+    assert not [line for line in lines if not re.fullmatch(r"[A-Za-z0-9._-]+==[\w.+!]+", line)]
+
+
+RUN = "import sys\nfrom credo.cli.main import main\nsys.argv = {}\ntry: main()\nexcept SystemExit: pass"
+HEAVY = ("jax", "pandas", "matplotlib", "sklearn")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import credo, credo.errors, credo.registry, credo.runtime; dir(credo)",
+        RUN.format(["credo", "--help"]),
+        RUN.format(["credo", "methods"]),
+    ],
+    ids=["import credo", "credo --help", "credo methods"],
+)
+def test_jax_is_not_imported(code):
+    code += f"\nimport sys; print('imported:', *[name for name in {HEAVY} if name in sys.modules])"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.rstrip().endswith("imported:"), result.stdout.splitlines()[-1]

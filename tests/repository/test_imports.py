@@ -1,0 +1,101 @@
+"""Imports point one way: what is below never knows what is above."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).resolve().parents[2] / "src" / "credo"
+
+# Each layer may import those before it, never its own neighbours.
+LAYERS = [
+    {"core"},
+    {"priors", "likelihoods", "posteriors", "curvature"},
+    {"methods", "shallow"},
+    {"training"},
+    {"metrics", "diagnostics", "audit", "applications"},
+    {"artifacts", "recipes"},
+    {"estimators", "report"},
+    {"cli"},
+]
+EVERYWHERE = {"errors", "registry", "runtime"}
+# Saving a run is one idea in four files.
+FAMILY = {"runs": "artifacts", "codec": "artifacts", "folders": "artifacts"}
+# Packages beside the layers: they know core alone. Who may use them: the first layer that may, and all above it.
+BESIDE = {"data": "training", "networks": "artifacts", "adapters": "artifacts"}
+EXCEPTIONS = {
+    ("priors/as_prior.py", "posteriors"): "a posterior over weights is the next prior",
+    ("training/fit.py", "artifacts"): "Fit.save: what users call lives on the result; imported when called",
+}
+RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
+
+
+def package(path: Path) -> str:
+    name = path.relative_to(SOURCE).parts[0].removesuffix(".py")
+    return FAMILY.get(name, name)
+
+
+def imported(path: Path) -> list[tuple[str, int, bool]]:
+    """(package of credo, line, at the top of the module) for every import; "" is `import credo` itself."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno}: relative import"
+            names = [f"credo.{a.name}" for a in node.names] if node.module == "credo" else [str(node.module)]
+        else:
+            continue
+        top = node in tree.body
+        found += [(_short(name), node.lineno, top) for name in names if name.split(".")[0] == "credo"]
+    return found
+
+
+def _short(name: str) -> str:
+    part = name.split(".")[1] if "." in name else ""
+    return "" if part == "__version__" else FAMILY.get(part, part)
+
+
+def allowed(source: str, target: str) -> bool:
+    if source == target or target in EVERYWHERE:
+        return True
+    if target == "":  # the public surface: only for what stands on top of it
+        return RANK.get(source, -1) >= RANK["artifacts"]
+    if source in BESIDE:
+        return target == "core"
+    if target in BESIDE:
+        return RANK.get(source, -1) >= RANK[BESIDE[target]]
+    return source in RANK and target in RANK and RANK[target] < RANK[source]
+
+
+FILES = [path for path in sorted(SOURCE.rglob("*.py")) if path != SOURCE / "__init__.py"]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_imports_point_one_way(path):
+    name = str(path.relative_to(SOURCE))
+    wrong = [
+        f"{name}:{line} imports credo.{target}"
+        for target, line, _ in imported(path)
+        if not allowed(package(path), target) and (name, target) not in EXCEPTIONS
+    ]
+    assert not wrong
+
+
+def test_every_package_has_a_place():
+    known = set(RANK) | set(BESIDE) | EVERYWHERE
+    assert {package(path) for path in FILES} <= known
+
+
+def test_exceptions_are_needed_and_lazy_where_they_point_up():
+    for name, target in EXCEPTIONS:
+        found = [top for to, _, top in imported(SOURCE / name) if to == target]
+        assert found, f"{name} no longer imports {target}: remove the exception"
+        if RANK[target] > RANK[package(SOURCE / name)]:
+            assert not any(found), f"{name} imports {target} when it is loaded"
+
+
+def test_errors_and_registry_stand_alone():
+    for name in EVERYWHERE:
+        assert {target for target, _, _ in imported(SOURCE / f"{name}.py")} <= EVERYWHERE

@@ -1,0 +1,55 @@
+"""Write the table of methods into the README, from the registry.
+
+Run it after every change of the registry: `python tools/readme_table.py`. With `--check` it writes nothing and fails
+where the README is stale.
+"""
+
+import sys
+from pathlib import Path
+
+from credo.registry import ROWS
+
+README = Path(__file__).resolve().parents[1] / "README.md"
+BEGIN, END = "<!-- methods:begin -->", "<!-- methods:end -->"
+TRUTH = {
+    "posterior": "draws from the exact posterior",
+    "mean_field": "the closest mean-field Gaussian",
+    "mode": "the posterior mode",
+    "least_squares": "least squares",
+}
+
+
+def table() -> str:
+    """The methods as a Markdown table."""
+    head = ["| name | class | what it is | on a linear model it gives | capability |", "|---|---|---|---|---|"]
+    rows = [
+        f"| `{row.name}` | `{row.builder.partition(':')[2]}` | {row.summary} "
+        f"| {TRUTH.get(row.exact_on, row.exact_on)} | {row.capability} |"
+        for row in ROWS
+    ]
+    return "\n".join([*head, *rows])
+
+
+def fresh(text: str) -> str:
+    """The README with the table between its markers as the registry has it now."""
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise SystemExit(f"{README.name} lacks the markers {BEGIN} and {END}.")
+    return f"{before}{BEGIN}\n{table()}\n{END}{after}"
+
+
+def main(arguments: list[str]) -> int:
+    """Write the table, or only check it."""
+    text = README.read_text(encoding="utf-8")
+    new = fresh(text)
+    if "--check" not in arguments:
+        README.write_text(new, encoding="utf-8")
+    elif new != text:
+        print("The table of methods in the README is stale: run python tools/readme_table.py.", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
