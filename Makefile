@@ -24,8 +24,8 @@ test-full: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 lint: $(STAMP)
-	$(BIN)/ruff check src tests benchmarks
-	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks examples tools
+	$(BIN)/ruff format --check src tests benchmarks examples tools
 	$(BIN)/mypy
 
 # Peers live in their own environment, so that the product never depends on them.

@@ -124,9 +124,7 @@ def usable(path: str | None) -> str | None:
 
 def options() -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--peers", help="interpreter that has the peers (make bench-peers)")
     parser.add_argument("--only", default="", help="prefixes of cases, such as mfvi,hmc/credo")
     parser.add_argument("--passes", type=int, default=1, help="rounds through all cases")

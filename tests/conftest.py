@@ -7,6 +7,6 @@ ROOT = Path(__file__).resolve().parents[1]
 os.environ.setdefault("CREDO_CACHE", str(ROOT / ".pytest_cache" / "credo"))
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
-import credo
+import credo  # noqa: E402
 
 credo.Model  # noqa: B018  configures JAX before any test touches it

@@ -137,9 +137,7 @@ def function_draws(fit: Any, points: np.ndarray, chains: int, draws: int) -> np.
 def hmc(seed: int, sizes: Sizes) -> Measured:
     """Gradients per second with fixed step size and trajectory, on the full batch."""
     x, y = problems.regression(sizes)
-    method = credo.methods.HMC(
-        step_size=sizes.step_size, num_steps=sizes.leapfrogs, warmup=0, chains=sizes.chains
-    )
+    method = credo.methods.HMC(step_size=sizes.step_size, num_steps=sizes.leapfrogs, warmup=0, chains=sizes.chains)
     gradients = sizes.chains * sizes.hmc_draws * sizes.leapfrogs
     result, fits = timed_fits(
         seed,
@@ -196,9 +194,7 @@ def predict(seed: int, sizes: Sizes) -> Measured:
         likelihood=credo.likelihoods.categorical(sizes.classes),
     )
     data = problems.images(sizes, 1000)
-    fit = credo.fit(
-        jax.random.key(seed), model, data, credo.methods.BayesByBackprop(), steps=50, batch_size=100
-    )
+    fit = credo.fit(jax.random.key(seed), model, data, credo.methods.BayesByBackprop(), steps=50, batch_size=100)
     inputs, _ = problems.images(sizes, sizes.predict_inputs, seed=1)
     seen: list[np.ndarray] = []
 

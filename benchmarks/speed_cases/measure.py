@@ -55,9 +55,7 @@ def beyond(longs: list[float], shorts: list[float]) -> list[float]:
     return runs if min(runs) > 0 else []
 
 
-def by_difference(
-    short: Callable[[], object], long: Callable[[], object], work: float, repeats: int
-) -> Measured:
+def by_difference(short: Callable[[], object], long: Callable[[], object], work: float, repeats: int) -> Measured:
     """For libraries that compile or set up at each call: seconds of a long call less those of a short one.
 
     ``work`` is what the long call does beyond the short one. The short call is the cost paid every time.

@@ -69,9 +69,7 @@ def many_fits(seed: int, sizes: Sizes) -> Measured:
     shorts, longs = [], []
     for member in range(sizes.fits_timed_one_by_one):
         shorts.append(seconds(lambda i=member: run(seed + i, 2)))
-        longs.append(
-            seconds(lambda i=member: require_finite("losses", run(seed + i, 2 + sizes.steps_per_fit)))
-        )
+        longs.append(seconds(lambda i=member: require_finite("losses", run(seed + i, 2 + sizes.steps_per_fit))))
     runs = beyond(longs, shorts)
     return Measured(
         values=[sizes.steps_per_fit / r for r in runs],

@@ -24,9 +24,7 @@ HEADER = (
 
 def good(rows: Iterable[Row], key: str, number: int | None = None) -> list[Row]:
     """Rows of a case that ended well, of one pass or of all."""
-    return [
-        r for r in rows if r["key"] == key and "failed" not in r and (number is None or r["pass"] == number)
-    ]
+    return [r for r in rows if r["key"] == key and "failed" not in r and (number is None or r["pass"] == number)]
 
 
 def middle(rows: list[Row], name: str) -> float | None:

@@ -39,13 +39,52 @@ class Row:
 
 
 ROWS = (
-    Row("maximum_likelihood", "credo.methods.map:MaximumLikelihood", "One point: the best fit to the data, no prior.", "A4", "least_squares"),
-    Row("map", "credo.methods.map:MAP", "One point: the mode of the posterior (weight decay).", "A4", "mode"),
-    Row("bayes_by_backprop", "credo.methods.bayes_by_backprop:BayesByBackprop", "Mean-field Gaussian variational inference.", "B1, B2", "mean_field"),
-    Row("deep_ensemble", "credo.methods.deep_ensemble:DeepEnsemble", "Several MAP fits from different starts, as one computation.", "C3", "mode", (("size", 3),)),
-    Row("hmc", "credo.methods.hmc:HMC", "Hamiltonian Monte Carlo with a fixed number of leapfrog steps.", "D3", "posterior", (("chains", 4), ("warmup", 300), ("num_steps", 15))),
-    Row("nuts", "credo.methods.nuts:NUTS", "The No-U-Turn sampler: Hamiltonian Monte Carlo that sets its own path length.", "D3", "posterior", (("chains", 4), ("warmup", 300))),
-)  # fmt: skip
+    Row(
+        "maximum_likelihood",
+        "credo.methods.map:MaximumLikelihood",
+        "One point: the best fit to the data, no prior.",
+        "A4",
+        "least_squares",
+    ),
+    Row(
+        "map",
+        "credo.methods.map:MAP",
+        "One point: the mode of the posterior (weight decay).",
+        "A4",
+        "mode",
+    ),
+    Row(
+        "bayes_by_backprop",
+        "credo.methods.bayes_by_backprop:BayesByBackprop",
+        "Mean-field Gaussian variational inference.",
+        "B1, B2",
+        "mean_field",
+    ),
+    Row(
+        "deep_ensemble",
+        "credo.methods.deep_ensemble:DeepEnsemble",
+        "Several MAP fits from different starts, as one computation.",
+        "C3",
+        "mode",
+        (("size", 3),),
+    ),
+    Row(
+        "hmc",
+        "credo.methods.hmc:HMC",
+        "Hamiltonian Monte Carlo with a fixed number of leapfrog steps.",
+        "D3",
+        "posterior",
+        (("chains", 4), ("warmup", 300), ("num_steps", 15)),
+    ),
+    Row(
+        "nuts",
+        "credo.methods.nuts:NUTS",
+        "The No-U-Turn sampler: Hamiltonian Monte Carlo that sets its own path length.",
+        "D3",
+        "posterior",
+        (("chains", 4), ("warmup", 300)),
+    ),
+)
 
 METHODS = {row.name: row for row in ROWS}
 CLASSES = {row.builder.partition(":")[2]: row for row in ROWS}

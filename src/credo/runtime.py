@@ -17,7 +17,7 @@ def configure() -> None:
 
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     flags = os.environ.get("XLA_FLAGS", "")
-    if cores > 1 and jax.config.jax_num_cpu_devices < 1 and "device_count" not in flags:
+    if cores > 1 and getattr(jax.config, "jax_num_cpu_devices", -1) < 1 and "device_count" not in flags:
         try:
             jax.config.update("jax_num_cpu_devices", cores)
         except RuntimeError:
@@ -30,6 +30,6 @@ def configure() -> None:
                     "first to spread them over the cores.",
                     stacklevel=4,
                 )
-    if not jax.config.jax_compilation_cache_dir:
+    if not getattr(jax.config, "jax_compilation_cache_dir", None):
         jax.config.update("jax_compilation_cache_dir", str(cache_folder()))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)

@@ -126,7 +126,9 @@ class Normed(nnx.Module):
 
 
 def test_batch_statistics_are_learned_by_map_and_frozen_by_samplers():
-    model = credo.Model(credo.from_flax(lambda rngs: Normed(rngs)), credo.priors.normal(1.0), credo.likelihoods.gaussian(0.1))
+    model = credo.Model(
+        credo.from_flax(lambda rngs: Normed(rngs)), credo.priors.normal(1.0), credo.likelihoods.gaussian(0.1)
+    )
     best = credo.fit(jax.random.key(0), model, (X, Y), "map", steps=200, batch_size=16)
     fresh = model.init(jax.random.key(0), best.loop.data()).state
     learned = jax.tree.map(lambda x: x[0], best.posterior.state)

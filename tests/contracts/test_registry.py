@@ -7,13 +7,13 @@ import arviz
 import jax
 import numpy as np
 import pytest
-from oracles import coefficients, linear
 from scipy import stats
 
 import credo
 import credo.errors
 from credo.registry import METHODS, ROWS, build_method, find
 from credo.training.config import plain
+from oracles import coefficients, linear
 
 PROBLEM = linear()
 STEPS = {"posterior": 1000}

@@ -20,7 +20,9 @@ def mixture(outputs, sigma, likelihood=None):
     outputs, sigma = np.asarray(outputs, np.float32), np.asarray(sigma, np.float32)
     likelihood = likelihood or credo.likelihoods.gaussian("inferred")
     flat = Flat(
-        jnp.asarray(outputs)[..., None], {"log_scale": jnp.log(sigma)[:, None]}, jnp.full(len(sigma), -np.log(len(sigma)))
+        jnp.asarray(outputs)[..., None],
+        {"log_scale": jnp.log(sigma)[:, None]},
+        jnp.full(len(sigma), -np.log(len(sigma))),
     )
     return Predictive(likelihood, lambda: iter([(slice(0, outputs.shape[1]), flat)]), outputs.shape[1], flat=True)
 

@@ -48,9 +48,7 @@ def test_extreme_numbers_are_standardised(unit):
 
 
 def test_value_beyond_float32_is_refused():
-    with pytest.raises(
-        InputError, match=r"Column 'x' has 1e\+300 in row 2, too far from its training mean of 2"
-    ):
+    with pytest.raises(InputError, match=r"Column 'x' has 1e\+300 in row 2, too far from its training mean of 2"):
         encode(learn("numeric", [1.0, 2.0, 3.0]), [1.0, 1e300])
 
 
@@ -85,9 +83,7 @@ def test_constant_with_gaps_keeps_its_indicator(kind, values):
 
 
 def test_missing_is_an_error_that_names_the_option():
-    sentence = (
-        r"Column 'x' is missing in 2 rows \(first: row 2\); fill the cells, or fit with --missing impute"
-    )
+    sentence = r"Column 'x' is missing in 2 rows \(first: row 2\); fill the cells, or fit with --missing impute"
     with pytest.raises(InputError, match=sentence):
         learn("numeric", [1.0, None, None, 2.0])
     with pytest.raises(InputError, match=r"missing in 1 row \(row 1\).*--missing drop"):
@@ -115,9 +111,7 @@ def test_impute_fills_the_most_common_category():
 
 @pytest.mark.parametrize("bad", [np.inf, -np.inf])
 def test_infinities_are_refused_even_when_imputing(bad):
-    with pytest.raises(
-        InputError, match=r"Column 'x' has 1 infinite value\(s\), the first in row 3; replace"
-    ):
+    with pytest.raises(InputError, match=r"Column 'x' has 1 infinite value\(s\), the first in row 3; replace"):
         learn("numeric", [1.0, 2.0, bad], impute=True)
 
 
@@ -222,9 +216,7 @@ def test_hours_within_one_day_have_only_the_hour():
     column = learn("date", times)
     assert column.parts == ("hour_of_day",)
     hour = 2 * np.pi * np.arange(24) / 24
-    np.testing.assert_allclose(
-        encode(column, times)[:, 1:], np.stack([np.sin(hour), np.cos(hour)], 1), atol=1e-6
-    )
+    np.testing.assert_allclose(encode(column, times)[:, 1:], np.stack([np.sin(hour), np.cos(hour)], 1), atol=1e-6)
 
 
 def test_same_hour_every_week_has_neither_week_nor_hour():
@@ -242,9 +234,7 @@ def test_dates_read_the_same_from_text_and_zones():
 def test_dates_in_a_learned_format():
     column = learn("date", ["31.01.2024", "01.02.2024"], form="%d.%m.%Y")
     np.testing.assert_array_equal(encode(column, ["01.02.2024"]), encode(column, ["2024-02-01"]))
-    with pytest.raises(
-        InputError, match=r"Column 'x' should hold dates like %d.%m.%Y but has 'soon' in row 1"
-    ):
+    with pytest.raises(InputError, match=r"Column 'x' should hold dates like %d.%m.%Y but has 'soon' in row 1"):
         encode(column, ["soon"])
 
 

@@ -61,11 +61,7 @@ def test_saved_encoder_gives_identical_arrays(target, missing):
 def test_shapes_names_and_types():
     frame = table()
     encoder = TableEncoder.learn(frame, "price", ignore=["kind", "events"], weights="weight")
-    waves = [
-        f"sold:{part}_{wave}"
-        for part in ("day_of_year", "day_of_week", "hour_of_day")
-        for wave in ("sin", "cos")
-    ]
+    waves = [f"sold:{part}_{wave}" for part in ("day_of_year", "day_of_week", "hour_of_day") for wave in ("sin", "cos")]
     assert encoder.feature_names == (
         *("size", "colour=blue", "colour=green", "colour=red", "new", "sold:elapsed"),
         *waves,
@@ -84,9 +80,7 @@ def test_large_offset_target_is_right_in_both_directions():
     y = frame["price"].to_numpy()
     standardised = encoder.targets(frame).astype(np.float64)
     np.testing.assert_allclose(standardised, (y - y.mean()) / y.std(), atol=1e-6)
-    np.testing.assert_allclose(
-        standardised * encoder.target_scale + encoder.target_shift, y, rtol=0, atol=1e-6
-    )
+    np.testing.assert_allclose(standardised * encoder.target_scale + encoder.target_shift, y, rtol=0, atol=1e-6)
     assert encoder.target_scale.dtype == np.float64
     assert encoder.target_scale.shape == ()
 
@@ -296,9 +290,7 @@ def test_what_is_left_out_is_noted_and_not_needed_later():
     frame["id"] = range(60)
     encoder = TableEncoder.learn(frame, "price")
     for name in ["name", "same", "empty", "id"]:
-        assert (
-            sum(f"Column '{name}' " in note and note.endswith("is left out.") for note in encoder.notes) == 1
-        )
+        assert sum(f"Column '{name}' " in note and note.endswith("is left out.") for note in encoder.notes) == 1
     np.testing.assert_array_equal(
         encoder.inputs(frame), encoder.inputs(frame.drop(columns=["name", "same", "empty", "id", "price"]))
     )
@@ -306,9 +298,7 @@ def test_what_is_left_out_is_noted_and_not_needed_later():
 
 def test_missing_cells_by_policy():
     frame = gappy()
-    with pytest.raises(
-        InputError, match=r"Column 'size' is missing in 2 rows \(first: row 2\).*--missing impute"
-    ):
+    with pytest.raises(InputError, match=r"Column 'size' is missing in 2 rows \(first: row 2\).*--missing impute"):
         TableEncoder.learn(frame, "price")
 
     dropped = TableEncoder.learn(frame, "price", missing="drop")
@@ -374,10 +364,7 @@ def test_zero_weight_rows_are_not_looked_at():
 
 def test_weights_are_as_given_and_ones_without_a_column():
     frame = table()
-    assert (
-        TableEncoder.learn(frame, "price", weights="weight").weights(frame).tolist()
-        == frame["weight"].tolist()
-    )
+    assert TableEncoder.learn(frame, "price", weights="weight").weights(frame).tolist() == frame["weight"].tolist()
     assert TableEncoder.learn(frame, "price").weights(frame).tolist() == [1.0] * 60
 
 
@@ -415,9 +402,7 @@ def test_unseen_class():
     frame = table()
     encoder = TableEncoder.learn(frame, "kind")
     frame.loc[8, "kind"] = "cow"
-    with pytest.raises(
-        InputError, match=r"has the class 'cow' in row 9, which no training row had; .*'cat', 'dog'"
-    ):
+    with pytest.raises(InputError, match=r"has the class 'cow' in row 9, which no training row had; .*'cat', 'dog'"):
         encoder.targets(frame)
 
 

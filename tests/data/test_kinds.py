@@ -64,9 +64,7 @@ def test_ambiguous_dates_are_noted():
 def test_ids_and_free_text_are_left_out_with_a_note():
     kind = find_kind(pd.Series([f"customer {i}" for i in range(300)], name="who"))
     assert kind.kind == "none"
-    assert kind.note == (
-        "Column 'who' looks like an id or free text (300 distinct texts in 300 rows) and is left out."
-    )
+    assert kind.note == ("Column 'who' looks like an id or free text (300 distinct texts in 300 rows) and is left out.")
 
 
 def test_many_categories_with_many_rows_each_are_kept():
@@ -92,8 +90,6 @@ def test_distinct_whole_numbers_with_a_meaning_are_kept():
 
 def test_numbers_with_a_few_words_are_refused():
     values = [str(i / 7) for i in range(99)] + ["unknown"]
-    sentence = (
-        r"Column 'x' holds numbers but also text such as 'unknown' in row 100; replace the text by numbers"
-    )
+    sentence = r"Column 'x' holds numbers but also text such as 'unknown' in row 100; replace the text by numbers"
     with pytest.raises(InputError, match=sentence):
         find_kind(pd.Series(values, name="x"))

@@ -82,9 +82,7 @@ def test_groups_are_held_out_whole():
 def test_groups_do_not_depend_on_the_order_of_rows():
     frame = table()
     shuffled = frame.sample(frac=1.0, random_state=1)
-    held = [
-        set(part["patient"].iloc[split_rows(part, 0.2, split_by="patient")[1]]) for part in (frame, shuffled)
-    ]
+    held = [set(part["patient"].iloc[split_rows(part, 0.2, split_by="patient")[1]]) for part in (frame, shuffled)]
     assert held[0] == held[1]
 
 

@@ -3,9 +3,9 @@
 import jax
 import numpy as np
 import pytest
-from oracles import coefficients, linear
 
 import credo
+from oracles import coefficients, linear
 
 PROBLEM = linear()
 ROWS = len(PROBLEM.inputs)
@@ -31,7 +31,7 @@ def test_mean_field_is_exact_for_every_batch_size(share, estimator):
 @pytest.mark.parametrize("share", [4, 16])
 def test_scaling_the_kl_by_the_batch_is_caught(share):
     """The same bounds fail when the KL is weighted by M/N, a common mistake."""
-    shift, spread = errors(credo.methods.BayesByBackprop(beta=1 / share), ROWS // share)
+    _, spread = errors(credo.methods.BayesByBackprop(beta=1 / share), ROWS // share)
     assert spread > 0.05
 
 

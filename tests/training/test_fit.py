@@ -8,10 +8,10 @@ import time
 import jax
 import numpy as np
 import pytest
-from oracles import coefficients, linear
 
 import credo
 from credo.errors import InputError, Refusal
+from oracles import coefficients, linear
 
 PROBLEM = linear(num_rows=96)
 DATA = (PROBLEM.inputs, PROBLEM.targets)

@@ -87,7 +87,12 @@ def test_resuming_a_finished_run_changes_nothing(tmp_path):
     method = credo.then("map", credo.methods.HMC(chains=2, warmup=30, num_steps=5))
     fits = [
         credo.fit(
-            jax.random.key(0), model, (x, x[:, 0]), method, steps=40, checkpoint=credo.Checkpoint(tmp_path / "c", every=0.0)
+            jax.random.key(0),
+            model,
+            (x, x[:, 0]),
+            method,
+            steps=40,
+            checkpoint=credo.Checkpoint(tmp_path / "c", every=0.0),
         )
         for _ in range(2)
     ]

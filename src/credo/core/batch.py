@@ -13,9 +13,9 @@ class Batch(NamedTuple):
     """Rows of data. Padded rows weigh 0; `num_data` is N, the number of rows of the whole data set."""
 
     inputs: PyTree  # an array [n, ...] or a tree of them
-    targets: jax.Array
-    weight: jax.Array  # [n]: 1, or the row's own weight, or 0 where the row is padding
-    num_data: jax.Array
+    targets: Any
+    weight: Any  # [n]: 1, or the row's own weight, or 0 where the row is padding
+    num_data: Any
 
     @property
     def num_rows(self) -> jax.Array:

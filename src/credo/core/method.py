@@ -44,21 +44,15 @@ class Method:
     states and draws of all members, with that leading axis.
     """
 
-    default_steps: ClassVar[int] = 1000  # steps of the last phase when the user gives none
-    lockstep: ClassVar[bool] = (
-        True  # False: steps differ in length, so members run one after another per device
-    )
-    step_field: ClassVar[str | None] = (
-        None  # the hyper-parameter that is lowered when a step turns non-finite
-    )
-    several_starts: ClassVar[bool] = (
-        False  # True: needs a fresh start for every member, a given one is refused
-    )
+    default_steps: Any = 1000  # steps of the last phase when the user gives none
+    lockstep: Any = True  # False: steps differ in length, so members run one after another per device
+    step_field: ClassVar[str | None] = None  # the hyper-parameter that is lowered when a step turns non-finite
+    several_starts: ClassVar[bool] = False  # True: needs a fresh start for every member, a given one is refused
     members: Any = 1  # chains or ensemble members
     over: Any = "auto"  # how members are mapped: "vmap", "map", "devices" or "auto"
 
     def prepare(self, model: Model) -> tuple[Model, list[str]]:
-        """The model as this method sees it, with sentences on what changed; raises Refusal where mathematics forbids."""
+        """The model as this method sees it, with sentences on what changed; Refusal where mathematics forbids."""
         return model, []
 
     def phases(self, num_data: int, steps: int) -> tuple[Phase, ...]:
@@ -73,9 +67,7 @@ class Method:
         """The randomness of one step. The loop draws it for many steps at once; `step` gets it in place of a key."""
         return key
 
-    def step(
-        self, noise: PyTree, model: Model, phase: Phase, state: State, batch: Batch
-    ) -> tuple[State, Info]:
+    def step(self, noise: PyTree, model: Model, phase: Phase, state: State, batch: Batch) -> tuple[State, Info]:
         """One step of one member."""
         raise TypeError(f"{type(self).__name__} does not say its step")
 

@@ -33,8 +33,8 @@ class Model:
     network: Network = leaf()
     prior: Prior = leaf()
     likelihood: Likelihood = leaf()
-    temperature: Any = leaf(1.0)
-    fixed: PyTree = leaf(None)  # parameters held at these values, None where they are free
+    temperature: Any = leaf(default=1.0)
+    fixed: PyTree = leaf(default=None)  # parameters held at these values, None where they are free
 
     def init(self, key: jax.Array, batch: Batch) -> Variables:
         """Start values of every parameter and the network's state."""

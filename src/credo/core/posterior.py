@@ -88,9 +88,9 @@ class WeightPosterior:
         # A CPU is busy with one draw; an accelerator needs several at a time.
         group = 1 if jax.default_backend() == "cpu" else min(32, members * draws)
         values, likelihood = jax.lax.map(one, plan, batch_size=None if group == 1 else group)
-        both = jax.tree.map(lambda x: x.reshape(members, draws, *x.shape[1:]), (values, likelihood))
+        values, likelihood = jax.tree.map(lambda x: x.reshape(members, draws, *x.shape[1:]), (values, likelihood))
         weights = self.log_weights
         if weights is not None:
             weights = weights[plan[1], plan[2]].reshape(members, draws)
             weights = weights - jax.scipy.special.logsumexp(weights)
-        return Draws(*both, weights)
+        return Draws(values, likelihood, weights)

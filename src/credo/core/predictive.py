@@ -82,9 +82,7 @@ class Predictive:
         """The user's targets as the likelihood wants them."""
         array = np.asarray(targets)
         if array.shape[:1] != (self._rows,):
-            raise InputError(
-                f"Expected {self._rows} targets, one for each input, got shape {list(array.shape)}."
-            )
+            raise InputError(f"Expected {self._rows} targets, one for each input, got shape {list(array.shape)}.")
         if self.kind == "real":
             array = (array.reshape(self._rows, -1) - self._shift) / self._scale
         return self.likelihood.prepare(array)
@@ -184,9 +182,7 @@ class Predictive:
             names = {"entropy": "entropy", "conditional_entropy": "aleatoric"}
             return {new: self._summary[old] for new, old in names.items()}
         if self._summary["mean"].shape[-1] != 1:
-            raise Refusal(
-                "The entropy of several outputs at once has no one-dimensional integral; ask for one output."
-            )
+            raise Refusal("The entropy of several outputs at once has no one-dimensional integral; ask for one output.")
 
         def chunk(likelihood: Likelihood, draws: Flat) -> dict[str, jax.Array]:
             tail = 1e-6

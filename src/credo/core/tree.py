@@ -84,7 +84,7 @@ def take(tree: PyTree, index: Any) -> PyTree:
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-    """How a tree lies in one flat vector. Trees above `FLAT_LIMIT` numbers stay trees: a copy would cost more than it saves."""
+    """How a tree lies in one flat vector; above `FLAT_LIMIT` numbers it stays a tree, as copies would cost more."""
 
     treedef: Any
     shapes: tuple[tuple[int, ...], ...]

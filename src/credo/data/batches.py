@@ -58,9 +58,7 @@ def permute(index: jax.Array, words: jax.Array, plan: Order) -> jax.Array:
     return jax.lax.while_loop(lambda i: (i >= num_rows).any(), walk, first).astype(jnp.int32)
 
 
-def random_rows(
-    key: jax.Array, steps: jax.Array, batch_size: int, plan: Order
-) -> tuple[jax.Array, jax.Array]:
+def random_rows(key: jax.Array, steps: jax.Array, batch_size: int, plan: Order) -> tuple[jax.Array, jax.Array]:
     """Row numbers [s, M] of the batches of these steps and which of them are real; each epoch uses every row once."""
     epoch, position = steps // plan.num_batches, steps % plan.num_batches
     words = jax.vmap(lambda e: jax.random.bits(jax.random.fold_in(key, e), (ROUNDS,)))(epoch)

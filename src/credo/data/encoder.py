@@ -36,9 +36,14 @@ class Arrays(NamedTuple):
 class TableEncoder:
     """Turns the rows of a table into inputs and targets, the same way at every time.
 
-    >>> encoder = TableEncoder.learn(train, target="progression")
-    >>> inputs, targets, weights, rows = encoder.arrays(train)
-    >>> encoder = TableEncoder.from_config(encoder.to_config())
+    Example:
+        >>> import pandas as pd
+        >>> train = pd.DataFrame({"dose": [1.0, 2.0, 3.0, 4.0], "progression": [2.0, 3.0, 5.0, 4.0]})
+        >>> encoder = TableEncoder.learn(train, target="progression")
+        >>> encoder.arrays(train).inputs.shape
+        (4, 1)
+        >>> TableEncoder.from_config(encoder.to_config()) == encoder
+        True
     """
 
     columns: tuple[Column, ...]

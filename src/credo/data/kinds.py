@@ -107,9 +107,7 @@ def _category(series: pd.Series, ids: bool) -> Kind:
     codes, keys = parse.text_keys(series)
     present = int((codes >= 0).sum())
     if ids and len(keys) > ID_DISTINCT and 2 * len(keys) > present:
-        return _left_out(
-            series, f"looks like an id or free text ({len(keys)} distinct texts in {present} rows)"
-        )
+        return _left_out(series, f"looks like an id or free text ({len(keys)} distinct texts in {present} rows)")
     return Kind("category")
 
 

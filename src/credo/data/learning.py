@@ -75,24 +75,18 @@ def read_weights(frame: pd.DataFrame, name: str | None) -> np.ndarray | None:
     if bad.any():
         place = int(bad.argmax())
         held = "a missing weight" if np.isnan(values[place]) else f"the weight {values[place]:g}"
-        raise InputError(
-            f"Column '{name}' has {held} in {parse.row_name(series, place)}; weights must be 0 or more."
-        )
+        raise InputError(f"Column '{name}' has {held} in {parse.row_name(series, place)}; weights must be 0 or more.")
     return values
 
 
-def _set_aside(
-    frame: pd.DataFrame, targets: tuple[str, ...], weights: str | None, ignore: Iterable[str]
-) -> set[str]:
+def _set_aside(frame: pd.DataFrame, targets: tuple[str, ...], weights: str | None, ignore: Iterable[str]) -> set[str]:
     """Return the columns that are no inputs, after checking that each exists and has one role."""
     for name in targets:
         parse.find_column(frame, name, "the target")
     if weights is not None:
         parse.find_column(frame, weights, "the weights")
         if weights in targets:
-            raise InputError(
-                f"Column '{weights}' is both target and weights; choose another for one of them."
-            )
+            raise InputError(f"Column '{weights}' is both target and weights; choose another for one of them.")
     ignored = [ignore] if isinstance(ignore, str) else list(ignore)
     for name in ignored:
         parse.find_column(frame, name, "being ignored")
@@ -122,9 +116,7 @@ def _check_rows(keep: np.ndarray) -> None:
     )
 
 
-def _find_kinds(
-    frame: pd.DataFrame, keep: np.ndarray, aside: set[str], notes: list[str]
-) -> dict[str, kinds.Kind]:
+def _find_kinds(frame: pd.DataFrame, keep: np.ndarray, aside: set[str], notes: list[str]) -> dict[str, kinds.Kind]:
     """Return the kind of each column that can be an input, and note the others."""
     found = {}
     for name in frame.columns:
@@ -136,9 +128,7 @@ def _find_kinds(
     return found
 
 
-def _drop_rows(
-    frame: pd.DataFrame, keep: np.ndarray, found: dict[str, kinds.Kind], notes: list[str]
-) -> np.ndarray:
+def _drop_rows(frame: pd.DataFrame, keep: np.ndarray, found: dict[str, kinds.Kind], notes: list[str]) -> np.ndarray:
     """Leave out the rows with a missing cell, and note how many there are."""
     kept = keep & _complete(frame, found)
     _check_rows(kept)

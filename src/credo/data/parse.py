@@ -181,9 +181,7 @@ def lenient_days(series: pd.Series, form: str | None) -> np.ndarray:
         dates = pd.to_datetime(series.astype(object), format=form or "ISO8601", errors="coerce", utc=True)
         if form and dates.isna().any():
             # A later table may have been converted to ISO dates by the program that wrote it.
-            dates = dates.fillna(
-                pd.to_datetime(series.astype(object), format="ISO8601", errors="coerce", utc=True)
-            )
+            dates = dates.fillna(pd.to_datetime(series.astype(object), format="ISO8601", errors="coerce", utc=True))
         series = dates
     if series.dt.tz is not None:
         series = series.dt.tz_convert("UTC").dt.tz_localize(None)

@@ -34,9 +34,7 @@ def split_rows(
     """
     frame = parse.named_frame(frame)
     if isinstance(holdout, bool) or not isinstance(holdout, (int, float)) or not 0.0 <= holdout < 1.0:
-        raise InputError(
-            f"The hold-out share is {holdout} but must be at least 0 and below 1; try --holdout 0.1."
-        )
+        raise InputError(f"The hold-out share is {holdout} but must be at least 0 and below 1; try --holdout 0.1.")
     if split_by is not None and time is not None:
         raise InputError("Rows are held out either by group or by time; use --split-by or --time, not both.")
     count = _held_out_count(len(frame), float(holdout))
@@ -56,16 +54,13 @@ def split_rows(
 
 def _held_out_count(rows: int, holdout: float) -> int:
     if rows < 2:
-        raise InputError(
-            f"The table has {rows} row{'s' * (rows != 1)}, which is too few to learn from; add rows."
-        )
+        raise InputError(f"The table has {rows} row{'s' * (rows != 1)}, which is too few to learn from; add rows.")
     if holdout == 0.0:
         return 0
     count = max(1, round(rows * holdout))
     if rows - count < 2:
         raise InputError(
-            f"Holding out {holdout:g} of {rows} rows leaves fewer than two to learn from; "
-            "use a smaller --holdout."
+            f"Holding out {holdout:g} of {rows} rows leaves fewer than two to learn from; use a smaller --holdout."
         )
     return count
 
@@ -134,9 +129,7 @@ def _by_class(labels: pd.Series, count: int, seed: int) -> np.ndarray:
     sizes = np.bincount(codes, minlength=len(keys))
     spare = np.maximum(sizes - 2, 0)
     if not spare.any():
-        raise InputError(
-            "No class has more than two rows, so none can be held out; use --holdout 0 or add rows."
-        )
+        raise InputError("No class has more than two rows, so none can be held out; use --holdout 0 or add rows.")
     share = count * sizes / len(codes)
     take = np.minimum(np.floor(share).astype(int), spare)
     rng = np.random.default_rng(seed)
@@ -158,9 +151,7 @@ def _labels(frame: pd.DataFrame, stratify: Any) -> pd.Series:
         return parse.find_column(frame, stratify, "the classes to balance")
     labels = np.asarray(stratify)
     if labels.shape != (len(frame),):
-        raise InputError(
-            f"The classes have the shape {labels.shape} for {len(frame)} rows; give one per row."
-        )
+        raise InputError(f"The classes have the shape {labels.shape} for {len(frame)} rows; give one per row.")
     return pd.Series(labels, index=frame.index, name="classes")
 
 

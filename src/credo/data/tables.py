@@ -152,8 +152,7 @@ def _read_binary(path: Path, ending: str) -> pa.Table:
     except (pa.ArrowException, OSError) as error:
         kind = "Parquet" if ending in PARQUET_ENDINGS else "Feather or Arrow"
         raise InputError(
-            f"Cannot read {path} as a {kind} table: {_brief(error)}; "
-            "write the file again or give it its true ending."
+            f"Cannot read {path} as a {kind} table: {_brief(error)}; write the file again or give it its true ending."
         ) from error
 
 
@@ -172,9 +171,7 @@ def _check_names(path: Path, names: list[str]) -> None:
     if not names:
         raise InputError(f"The table {path} has no columns; give it at least a target and an input.")
     if any(_is_fraction(name) for name in names) and all(_is_number(name) for name in names):
-        raise InputError(
-            f"The first line of {path} holds numbers, not column names; add a line of names above."
-        )
+        raise InputError(f"The first line of {path} holds numbers, not column names; add a line of names above.")
     twice = [name for name, times in Counter(names).items() if times > 1]
     if twice:
         raise InputError(f"The table {path} has more than one column named '{twice[0]}'; rename all but one.")
@@ -205,9 +202,7 @@ def _plain_types(table: pa.Table) -> pa.Table:
         if kind is not None:
             column = table.column(place)
             if pa.types.is_duration(kind):
-                column = column.cast(pa.int32() if field.type.bit_width == 32 else pa.int64()).cast(
-                    pa.int64()
-                )
+                column = column.cast(pa.int32() if field.type.bit_width == 32 else pa.int64()).cast(pa.int64())
             table = table.set_column(place, field.name, column.cast(kind))
     return table
 

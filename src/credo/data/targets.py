@@ -68,9 +68,7 @@ def _describe(series: pd.Series) -> tuple[str, bool]:
     if kind == "boolean":
         return "true and false", True
     if kind == "date":
-        raise InputError(
-            f"The target '{series.name}' holds dates; turn it into a number first, such as days."
-        )
+        raise InputError(f"The target '{series.name}' holds dates; turn it into a number first, such as days.")
     if parse.is_text(series) and kind != "numeric":
         return "text", True
     values = parse.numbers(series)
@@ -106,9 +104,7 @@ class RegressionTarget:
         return "regression"
 
     @classmethod
-    def learn(
-        cls, frame: pd.DataFrame, names: tuple[str, ...], weights: np.ndarray | None
-    ) -> RegressionTarget:
+    def learn(cls, frame: pd.DataFrame, names: tuple[str, ...], weights: np.ndarray | None) -> RegressionTarget:
         """Learn mean and standard deviation in float64."""
         pairs = []
         for name in names:
@@ -274,6 +270,5 @@ def _plain_label(value: Any) -> str | int | float | bool:
 
 def _constant(name: str, value: Any) -> InputError:
     return InputError(
-        f"The target '{name}' is {value} in every training row, so there is nothing to learn; "
-        "choose another target."
+        f"The target '{name}' is {value} in every training row, so there is nothing to learn; choose another target."
     )

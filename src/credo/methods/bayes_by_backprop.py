@@ -61,10 +61,10 @@ class BayesByBackprop(Method):
         1.0
     """
 
-    learning_rate: float = leaf(0.005)
+    learning_rate: float = leaf(default=0.005)
     num_samples: int = 1
-    initial_std: float = leaf(0.05)
-    beta: float = leaf(1.0)
+    initial_std: float = leaf(default=0.05)
+    beta: float = leaf(default=1.0)
     estimator: str = "weights"
     optimiser: str = "adam"
     schedule: str = "cosine"
@@ -87,9 +87,7 @@ class BayesByBackprop(Method):
         return (Phase("optimise", steps, "random"),)
 
     def init(self, key: jax.Array, model: Model, variables: Variables, data: Batch) -> MeanFieldState:
-        random = {
-            k: v for k, v in variables.params.items() if not (k == "likelihood" and model.likelihood.point)
-        }
+        random = {k: v for k, v in variables.params.items() if not (k == "likelihood" and model.likelihood.point)}
         points = {k: v for k, v in variables.params.items() if k not in random}
         layout = Layout.of(random)
         mean = layout.ravel(random)
@@ -165,9 +163,7 @@ class BayesByBackprop(Method):
             if self.estimator == "local":
                 moments = [state.random.unravel(t)["network"] for t in (mean, std)]  # type: ignore[union-attr]
                 outputs, network = model.network.apply_local(*moments, batch.inputs, key), state.network  # type: ignore[attr-defined]
-                per_row = model.likelihood.log_prob(
-                    model.complete(params)["likelihood"], outputs, batch.targets
-                )
+                per_row = model.likelihood.log_prob(model.complete(params)["likelihood"], outputs, batch.targets)
             else:
                 per_row, network = model.log_likelihood(variables, batch, key=key, train=True)
             prior = model.log_prior(params) if state.prior is None else self._rest_of_prior(model, params)
@@ -203,13 +199,11 @@ class BayesByBackprop(Method):
         return MeanField(*jax.vmap(one)(state))
 
 
-def _expected_log_normal(
-    mean: PyTree, log_std: PyTree, loc: PyTree, log_scale: PyTree, where: PyTree
-) -> jax.Array:
+def _expected_log_normal(mean: PyTree, log_std: PyTree, loc: PyTree, log_scale: PyTree, where: PyTree) -> jax.Array:
     """E_q[log N(θ; loc, scale²)] for θ ~ N(mean, std²), summed over the entries that `where` marks with 1."""
 
     def one(m: jax.Array, r: jax.Array, a: jax.Array, b: jax.Array, w: jax.Array) -> jax.Array:
         square = (m - a) ** 2 + jnp.exp(2 * r)
         return (w * (-0.5 * square * jnp.exp(-2 * b) - b - 0.5 * jnp.log(2 * jnp.pi))).sum()
 
-    return sum(jax.tree.leaves(jax.tree.map(one, mean, log_std, loc, log_scale, where)))
+    return sum(jax.tree.leaves(jax.tree.map(one, mean, log_std, loc, log_scale, where)), jnp.zeros(()))

@@ -10,7 +10,7 @@ from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.tree import Select, leaf, selected, struct
 from credo.errors import InputError
-from credo.posteriors import Subset as SubsetPosterior
+from credo.posteriors import SubsetPosterior
 
 PyTree = Any
 
@@ -24,7 +24,7 @@ class Replicate(Method):
     over: Any = "auto"
 
     @property
-    def members(self) -> int:  # type: ignore[override]
+    def members(self) -> int:
         return self.copies * self.method.members
 
 
@@ -36,7 +36,7 @@ class Then(Method):
     second: Any = leaf()
 
     @property
-    def members(self) -> int:  # type: ignore[override]
+    def members(self) -> int:
         return max(self.first.members, self.second.members)
 
 
@@ -56,15 +56,15 @@ class Subset(Method):
     select: Select = "*"
 
     @property
-    def members(self) -> int:  # type: ignore[override]
+    def members(self) -> int:
         return self.method.members
 
     @property
-    def default_steps(self) -> int:  # type: ignore[override]
+    def default_steps(self) -> int:
         return self.method.default_steps
 
     @property
-    def lockstep(self) -> bool:  # type: ignore[override]
+    def lockstep(self) -> bool:
         return self.method.lockstep
 
     def _inside(self, model: Model, held: PyTree) -> Model:

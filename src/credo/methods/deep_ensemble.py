@@ -30,5 +30,5 @@ class DeepEnsemble(MAP):
             raise InputError(f"An ensemble needs at least one member, got size={self.size}.")
 
     @property
-    def members(self) -> Any:  # type: ignore[override]
+    def members(self) -> Any:
         return self.size

@@ -1,6 +1,6 @@
 """What HMC and NUTS share: one state, window adaptation as ordinary steps, and draws."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -28,9 +28,7 @@ class ChainState:
     chain: Any = leaf()  # BlackJAX's HMCState: position, log density, gradient
     step_size: jax.Array = leaf()
     inverse_mass: jax.Array = leaf()
-    adaptation: PyTree = (
-        leaf()
-    )  # (dual averaging, mass matrix, windows [warmup, 2], step); () without warm-up
+    adaptation: PyTree = leaf()  # (dual averaging, mass matrix, windows [warmup, 2], step); () without warm-up
     network: PyTree = leaf()
     layout: Layout | None = None
 
@@ -42,28 +40,26 @@ class HamiltonianMethod(Method):
     Warm-up runs the three-stage windows of Stan (step size; step size and mass in doubling windows; step size).
     """
 
-    step_size: float | None = leaf(None)
+    step_size: float | None = leaf(default=None)
     warmup: int = 500
     chains: int = 4
-    target_acceptance: float = leaf(0.8)
+    target_acceptance: float = leaf(default=0.8)
     mass: str = "diagonal"
     over: str = "auto"
 
     default_steps = 500
-    lockstep: ClassVar[bool] = False
+    lockstep = False
     step_field = None
 
     @property
-    def members(self) -> int:  # type: ignore[override]
+    def members(self) -> int:
         return self.chains
 
     def prepare(self, model: Model) -> tuple[Model, list[str]]:
         if self.mass not in ("diagonal", "dense"):
             raise Refusal(f'mass must be "diagonal" or "dense", got {self.mass!r}.')
         if self.warmup < 0 or (self.warmup == 0 and self.step_size is None):
-            raise InputError(
-                "Without warm-up the step size cannot be learned: give step_size, or warmup > 0."
-            )
+            raise InputError("Without warm-up the step size cannot be learned: give step_size, or warmup > 0.")
         if self.chains < 1:
             raise InputError(f"At least one chain is needed, got chains={self.chains}.")
         if not model.likelihood.point:

@@ -43,7 +43,7 @@ class MAP(Method):
         'adam'
     """
 
-    learning_rate: float = leaf(0.005)
+    learning_rate: float = leaf(default=0.005)
     optimiser: str = "adam"
     schedule: str = "cosine"
 
@@ -60,9 +60,7 @@ class MAP(Method):
         memory = optimiser(self.optimiser).init(values)
         return PointState(jnp.zeros((), jnp.int32), values, memory, variables.state, layout)
 
-    def objective(
-        self, model: Model, variables: Variables, batch: Batch, key: jax.Array
-    ) -> tuple[jax.Array, PyTree]:
+    def objective(self, model: Model, variables: Variables, batch: Batch, key: jax.Array) -> tuple[jax.Array, PyTree]:
         """What is maximised, and the network's new state."""
         return model.log_joint(variables, batch, key=key, train=True)
 
@@ -91,8 +89,6 @@ class MAP(Method):
 class MaximumLikelihood(MAP):
     """θ* = argmax Σ_n log p(y_n | x_n, θ): the prior is not used (A4)."""
 
-    def objective(
-        self, model: Model, variables: Variables, batch: Batch, key: jax.Array
-    ) -> tuple[jax.Array, PyTree]:
+    def objective(self, model: Model, variables: Variables, batch: Batch, key: jax.Array) -> tuple[jax.Array, PyTree]:
         per_row, state = model.log_likelihood(variables, batch, key=key, train=True)
         return batch.total(per_row) / model.temperature, state

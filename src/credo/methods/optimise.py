@@ -37,9 +37,7 @@ def fade(schedule: str, step: jax.Array, steps: jax.Array, floor: float = 0.0) -
     return floor + (1.0 - floor) * 0.5 * (1.0 + jnp.cos(jnp.pi * late))
 
 
-def descend(
-    name: str, rate: Any, gradient: PyTree, opt_state: PyTree, params: PyTree
-) -> tuple[PyTree, PyTree]:
+def descend(name: str, rate: Any, gradient: PyTree, opt_state: PyTree, params: PyTree) -> tuple[PyTree, PyTree]:
     """One step of descent: the new parameters and the new optimiser state."""
     updates, opt_state = optimiser(name).update(gradient, opt_state, params)
     return jax.tree.map(lambda p, u: p - rate * u, params, updates), opt_state

@@ -2,4 +2,4 @@
 
 from credo.posteriors.mean_field import MeanField as MeanField
 from credo.posteriors.samples import Samples as Samples
-from credo.posteriors.subset import Subset as Subset
+from credo.posteriors.subset import SubsetPosterior as SubsetPosterior

@@ -21,7 +21,7 @@ class Samples(WeightPosterior):
 
     params: PyTree = leaf()
     state: PyTree = leaf()
-    weights: Any = leaf(None)
+    weights: Any = leaf(default=None)
 
     @property
     def members(self) -> int:

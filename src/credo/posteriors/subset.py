@@ -12,8 +12,8 @@ PyTree = Any
 
 
 @struct
-class Subset(WeightPosterior):
-    """`inner` is the posterior of the free parameters; `held` (leading axis: member) has the others, None where free."""
+class SubsetPosterior(WeightPosterior):
+    """`inner` is the posterior of the free parameters; `held` (leading axis: member) has the others, None if free."""
 
     inner: Any = leaf()
     held: PyTree = leaf()
@@ -33,9 +33,7 @@ class Subset(WeightPosterior):
     def draw(self, key: jax.Array, member: jax.Array, index: jax.Array) -> Variables:
         free = self.inner.draw(key, member, index)
         held = take(self.held, member)
-        params = jax.tree.map(
-            lambda h, x: x if h is None else h, held, free.params, is_leaf=lambda x: x is None
-        )
+        params = jax.tree.map(lambda h, x: x if h is None else h, held, free.params, is_leaf=lambda x: x is None)
         return Variables(params, free.state)
 
     def log_prob(self, params: PyTree) -> jax.Array:

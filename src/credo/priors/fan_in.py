@@ -14,8 +14,8 @@ from credo.priors.normal import NormalDensity
 class FanInNormal(ElementwisePrior):
     """W ~ N(0, scale²/fan_in), b ~ N(0, bias_scale²); bias_scale is scale where it is None."""
 
-    scale: Any = leaf(1.0)
-    bias_scale: Any = leaf(None)
+    scale: Any = leaf(default=1.0)
+    bias_scale: Any = leaf(default=None)
 
     def density(self, info: ParamInfo) -> NormalDensity:
         """Normal, by the kind and fan-in of the array."""

@@ -29,7 +29,7 @@ class LaplaceDensity(ElementDensity):
 class LaplacePrior(ElementwisePrior):
     """θ_i ~ Laplace(0, scale) for every weight and bias."""
 
-    scale: Any = leaf(1.0)
+    scale: Any = leaf(default=1.0)
 
     def density(self, info: ParamInfo) -> LaplaceDensity:
         """The same for every array."""

@@ -35,7 +35,7 @@ class NormalDensity(ElementDensity):
 class Normal(ElementwisePrior):
     """θ_i ~ N(0, scale²) for every weight and bias."""
 
-    scale: Any = leaf(1.0)
+    scale: Any = leaf(default=1.0)
 
     def density(self, info: ParamInfo) -> NormalDensity:
         """The same for every array."""

@@ -37,9 +37,9 @@ class MixtureDensity(ElementDensity):
 class ScaleMixture(ElementwisePrior):
     """θ_i ~ π N(0, s₁²) + (1 − π) N(0, s₂²) for every weight and bias."""
 
-    mix: Any = leaf(0.5)
-    scale_wide: Any = leaf(1.0)
-    scale_narrow: Any = leaf(0.1)
+    mix: Any = leaf(default=0.5)
+    scale_wide: Any = leaf(default=1.0)
+    scale_narrow: Any = leaf(default=0.1)
 
     def density(self, info: ParamInfo) -> MixtureDensity:
         """The same for every array."""

@@ -30,8 +30,8 @@ class StudentTDensity(ElementDensity):
 class StudentTPrior(ElementwisePrior):
     """θ_i / scale ~ t(df) for every weight and bias."""
 
-    df: Any = leaf(3.0)
-    scale: Any = leaf(1.0)
+    df: Any = leaf(default=3.0)
+    scale: Any = leaf(default=1.0)
 
     def density(self, info: ParamInfo) -> StudentTDensity:
         """The same for every array."""

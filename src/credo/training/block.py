@@ -69,9 +69,7 @@ def noise_bytes(noise: PyTree) -> int:
     return num_bytes([x for x in jax.tree.leaves(noise) if not jnp.issubdtype(x.dtype, jax.dtypes.prng_key)])
 
 
-def _batches(
-    batch_size: int, phase: Phase, data: Batch, plan: Order, key: jax.Array, steps: jax.Array
-) -> Batch | None:
+def _batches(batch_size: int, phase: Phase, data: Batch, plan: Order, key: jax.Array, steps: jax.Array) -> Batch | None:
     """The batches of these steps [s, M, ...], or None where every step sees the same rows."""
     if phase.batch == "random":
         rows, valid = random_rows(key, steps, batch_size, plan)
@@ -87,9 +85,7 @@ def step_shapes(
 ) -> tuple[PyTree, Info]:
     """Shapes of the noise and the info of one step of one member."""
 
-    def one(
-        method: Method, model: Model, phase: Phase, plan: Order, data: Batch, carry: Carry
-    ) -> tuple[PyTree, Info]:
+    def one(method: Method, model: Model, phase: Phase, plan: Order, data: Batch, carry: Carry) -> tuple[PyTree, Info]:
         key = jax.random.wrap_key_data(carry.key)
         noise = method.noise(key, model, phase, carry.state)
         batches = _batches(batch_size, phase, data, plan, key, jnp.zeros(1, jnp.int32))
@@ -131,9 +127,7 @@ def _member(
             metrics = jax.lax.dynamic_update_index_in_dim(metrics, row, done + j, 0)
             if draws is not None:  # the last draw of every `thin` stays
                 slot = (done + j) // layout.thin
-                draws = jax.tree.map(
-                    lambda b, x: jax.lax.dynamic_update_index_in_dim(b, x, slot, 0), draws, info.draw
-                )
+                draws = jax.tree.map(lambda b, x: jax.lax.dynamic_update_index_in_dim(b, x, slot, 0), draws, info.draw)
             return state, metrics, draws
 
         return jax.lax.fori_loop(0, jnp.minimum(layout.bulk, num - done), one, loop)
@@ -152,19 +146,17 @@ def run_block(
     """`num` ≤ capacity steps of every member. Members are the leading axis of `carry` (and of streamed data)."""
     shared = (method, model, phase, plan, start, num)
 
-    def members(shared: tuple, data: Batch, carry: Carry) -> Output:
+    def members(shared: Any, data: Batch, carry: Carry) -> Output:
+        member: Any = partial(_member, layout, *shared)
+
         def single(pair: tuple[Batch, Carry]) -> Output:
-            return _member(layout, *shared, *pair)
+            return member(*pair)
 
         def with_shared_data(carry: Carry) -> Output:
-            return _member(layout, *shared, data, carry)
+            return member(data, carry)
 
         if layout.over == "one":
-            one = (
-                single((take(data, 0), take(carry, 0)))
-                if layout.streamed
-                else with_shared_data(take(carry, 0))
-            )
+            one = single((take(data, 0), take(carry, 0))) if layout.streamed else with_shared_data(take(carry, 0))
             return jax.tree.map(lambda x: x[None], one)
         mapped = jax.vmap if layout.lockstep and layout.over != "map" else lambda f: partial(jax.lax.map, f)
         return mapped(single)((data, carry)) if layout.streamed else mapped(with_shared_data)(carry)

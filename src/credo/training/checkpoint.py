@@ -38,15 +38,11 @@ class Checkpoint:
         if self._manager is None:
             import orbax.checkpoint as ocp
 
-            options = ocp.CheckpointManagerOptions(
-                max_to_keep=2, create=True, enable_async_checkpointing=False
-            )
+            options = ocp.CheckpointManagerOptions(max_to_keep=2, create=True, enable_async_checkpointing=False)
             self._manager = ocp.CheckpointManager(self.folder / "state", options=options)
         return self._manager
 
-    def save(
-        self, number: int, carry: PyTree, host: dict[str, Any], segment: dict[str, np.ndarray] | None
-    ) -> None:
+    def save(self, number: int, carry: PyTree, host: dict[str, Any], segment: dict[str, np.ndarray] | None) -> None:
         """Write what is new since the last save, then the state that refers to it; a kill in between loses nothing.
 
         `host["segments"]` lists the segments that belong to this state, the new one included.
@@ -69,9 +65,7 @@ class Checkpoint:
         import orbax.checkpoint as ocp
 
         try:
-            return self._open().restore(self.newest(), args=ocp.args.Composite(host=ocp.args.JsonRestore()))[
-                "host"
-            ]
+            return self._open().restore(self.newest(), args=ocp.args.Composite(host=ocp.args.JsonRestore()))["host"]
         except (ValueError, OSError, KeyError) as error:
             raise ArtifactError(f"The checkpoint in {self.folder} is damaged: {error}.") from error
 
@@ -106,7 +100,7 @@ def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        save_file({k: np.ascontiguousarray(v) for k, v in arrays.items()}, temporary)
+        save_file({k: np.asarray(v, order="C") for k, v in arrays.items()}, temporary)
         with open(temporary, "rb") as file:
             os.fsync(file.fileno())
         os.replace(temporary, path)
@@ -128,7 +122,7 @@ def check_fingerprint(saved: str, expected: str, folder: Path) -> None:
     """Refuse to continue another run."""
     if saved != expected:
         raise InputError(
-            f"The checkpoint in {folder} belongs to a run with other data or settings; remove it or choose another folder."
+            f"The checkpoint in {folder} belongs to a run with other data or settings; remove it or choose another."
         )
 
 

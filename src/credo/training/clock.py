@@ -13,9 +13,9 @@ class _CompileClock:
         self.programs = 0
         jax.monitoring.register_event_duration_secs_listener(self._listen)
 
-    def _listen(self, event: str, seconds: float, **_: Any) -> None:
+    def _listen(self, event: str, duration_secs: float, **kwargs: Any) -> None:
         if event.startswith("/jax/core/compile/"):
-            self.seconds += seconds
+            self.seconds += duration_secs
         if event == "/jax/core/compile/backend_compile_duration":
             self.programs += 1
 

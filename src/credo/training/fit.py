@@ -56,9 +56,7 @@ class Fit:
         """The same fit with `steps` more draws per chain, without starting again."""
         loop = self.loop
         if loop is None:
-            raise InputError(
-                "A loaded fit has no chains under way; fit again, or resume from its checkpoint."
-            )
+            raise InputError("A loaded fit has no chains under way; fit again, or resume from its checkpoint.")
         if loop.checkpoint is not None:
             raise InputError("A fit with a checkpoint is extended by fitting again with more steps.")
         phases = loop.phases(len(loop.stages) - 1)
@@ -66,11 +64,7 @@ class Fit:
             raise Refusal("extend adds draws, and this method keeps none: fit again with start=fit.")
         host = loop.host
         host.phase, host.outcome = len(phases) - 1, "running"
-        host.step = (
-            loop.records[host.stage, host.phase].trace()["log_density"].shape[1]
-            if not host.step
-            else host.step
-        )
+        host.step = loop.records[host.stage, host.phase].trace()["log_density"].shape[1] if not host.step else host.step
         loop.steps = host.step + steps
         host.steps = loop.steps
         return _finish(loop, self.config | {"steps": loop.steps}, time.perf_counter(), COMPILING.seconds)
@@ -78,9 +72,7 @@ class Fit:
     def point(self) -> Variables:
         """The best single point of every member (leading axis: member)."""
         if self.loop is None:
-            raise InputError(
-                "A loaded fit has no state to start from; use its posterior's draws as start weights."
-            )
+            raise InputError("A loaded fit has no state to start from; use its posterior's draws as start weights.")
         method, model = self.loop.stages[-1]
         state = jax.tree.map(lambda x: x[: self.loop.placement.members], self.loop.carry.state)  # type: ignore[union-attr]
         return jax.vmap(lambda s: method.point(model, s))(state)
@@ -167,9 +159,7 @@ def fit(
     if loop.checkpoint is not None:
         loop.host.fingerprint = fingerprint(config, source)
         if loop.checkpoint.newest() is not None:
-            check_fingerprint(
-                loop.checkpoint.host()["fingerprint"], loop.host.fingerprint, loop.checkpoint.folder
-            )
+            check_fingerprint(loop.checkpoint.host()["fingerprint"], loop.host.fingerprint, loop.checkpoint.folder)
             loop.resume()
     return _finish(loop, config, began, compiled)
 
@@ -199,11 +189,7 @@ def _finish(loop: Loop, config: dict[str, Any], began: float, compiled: float) -
     timing = {"seconds_fit": total, "seconds_compile": compiling, "seconds_run": max(0.0, total - compiling)}
     timing["steps"] = int(next(iter(trace.values())).shape[1])
     names = [p.name for p in phases]
-    traces = {
-        names[p]: r.trace()
-        for (s, p), r in loop.records.items()
-        if s == len(loop.stages) - 1 and p < len(names)
-    }
+    traces = {names[p]: r.trace() for (s, p), r in loop.records.items() if s == len(loop.stages) - 1 and p < len(names)}
     status = Status.of(host.outcome, [*host.notes, *method.notes(trace)])
     shapes = jax.tree.map(lambda x: tuple(x.shape[1:]), loop.source.inputs)
     dtypes = jax.tree.map(lambda x: str(x.dtype), loop.source.inputs)
@@ -239,9 +225,7 @@ def _start(start: Any, first: Method, method: Method, model: Model, placement: P
         variables = start if isinstance(start, Variables) else Variables(start, {})
         given = jax.tree.map(lambda x: np.asarray(x)[None], variables)
     if count not in (1, placement.members):
-        raise InputError(
-            f"The start has {count} members but the method has {placement.members}; they must agree."
-        )
+        raise InputError(f"The start has {count} members but the method has {placement.members}; they must agree.")
     index = np.minimum(np.arange(placement.padded), count - 1)
     return jax.tree.map(lambda x: np.asarray(x)[index], given)
 

@@ -60,9 +60,7 @@ class Host:
 
 
 @jax.jit
-def start_members(
-    method: Method, model: Model, keys: jax.Array, batch: Batch, start: Variables | None
-) -> Carry:
+def start_members(method: Method, model: Model, keys: jax.Array, batch: Batch, start: Variables | None) -> Carry:
     """Every member before its first step; `start` has the member axis, or is None for fresh starts."""
 
     def one(pair: tuple[jax.Array, Variables | None]) -> Carry:
@@ -153,8 +151,7 @@ class Loop:
             phases = (*phases[:-1], dataclasses.replace(phases[-1], steps=count))
         whole = self.batch_size >= self.source.num_rows and not self.source.streamed
         return tuple(
-            dataclasses.replace(p, batch="full") if whole and p.batch in ("random", "sweep") else p
-            for p in phases
+            dataclasses.replace(p, batch="full") if whole and p.batch in ("random", "sweep") else p for p in phases
         )
 
     def begin_stage(self) -> None:

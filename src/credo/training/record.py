@@ -52,9 +52,7 @@ class Record:
 
     def restore(self, arrays: dict[str, np.ndarray], treedef: Any) -> None:
         """Take back a stretch that `unsaved` gave."""
-        self.metrics.append(
-            {k.removeprefix("metric/"): v for k, v in arrays.items() if k.startswith("metric/")}
-        )
+        self.metrics.append({k.removeprefix("metric/"): v for k, v in arrays.items() if k.startswith("metric/")})
         count = sum(k.startswith("draw/") for k in arrays)
         self.draws.append([arrays[f"draw/{i}"] for i in range(count)])
         self.treedef = treedef

@@ -45,9 +45,7 @@ class Source:
                     f"Inputs must have shape [rows, features], got {list(x.shape)}; reshape with x[:, None]."
                 )
             if len(x) != self.num_rows:
-                raise InputError(
-                    f"Inputs have {len(x)} rows but targets have {self.num_rows}; they must agree."
-                )
+                raise InputError(f"Inputs have {len(x)} rows but targets have {self.num_rows}; they must agree.")
 
     def _check_finite(self) -> None:
         for x in jax.tree.leaves(self.inputs):
@@ -82,9 +80,7 @@ class Source:
             pairs = [sweep_rows(steps, batch_size, plan)] * len(batch_keys)
         rows, valid = (np.stack([np.asarray(p[i]) for p in pairs]) for i in (0, 1))
         weight = np.where(valid, self.weight[rows], 0.0).astype(np.float32)
-        inputs = jax.tree.map(
-            lambda x: np.asarray(x[rows.ravel()]).reshape(*rows.shape, *x.shape[1:]), self.inputs
-        )
+        inputs = jax.tree.map(lambda x: np.asarray(x[rows.ravel()]).reshape(*rows.shape, *x.shape[1:]), self.inputs)
         num_data = np.full(rows.shape[:2], self.num_rows, np.float32)
         return Batch(inputs, self.targets[rows], weight, num_data)
 
