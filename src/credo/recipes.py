@@ -18,6 +18,8 @@ from credo.networks.mlp import MLP, mlp
 from credo.registry import did_you_mean, find
 
 METHOD = "bayes_by_backprop"
+# At scale 1 logits stay too small and two hidden layers often learn nothing.
+PRIOR_SCALE = {"regression": 2.0, "count": 2.0}
 NETWORK = "mlp:50"
 PRIORS: dict[str, Callable[..., Any]] = {
     "normal": priors.normal,
@@ -124,7 +126,7 @@ def _fitting(value: Any, hint: Any, key: str, method: str) -> Any:
 
 # ---------------------------------------------------------------------- models
 def table_model(encoder: TableEncoder, network: str = NETWORK, options: Mapping[str, Any] | None = None) -> Model:
-    """The model of a table: a perceptron under a prior that keeps its outputs of size 1, and the task's likelihood.
+    """The model of a table: a perceptron, the task's default prior and its likelihood.
 
     Args:
         encoder: the learned encoder of the table.
@@ -141,11 +143,16 @@ def table_model(encoder: TableEncoder, network: str = NETWORK, options: Mapping[
         raise InputError(f"temperature must be a positive number, got {temperature!r}.")
     return Model(
         parse_network(network),
-        parse_prior(options["prior"]) if "prior" in options else priors.fan_in_normal(),
+        parse_prior(options["prior"]) if "prior" in options else default_prior(encoder.task),
         _likelihood(encoder, options.get("likelihood"), options.get("noise")),
         float(temperature),
         None,
     )
+
+
+def default_prior(task: str) -> Any:
+    """The prior of a table's network: a fan-in scaled normal, wider for classes, whose logits may have to be large."""
+    return priors.fan_in_normal(PRIOR_SCALE.get(task, 4.0))
 
 
 def parse_prior(text: Any) -> Any:

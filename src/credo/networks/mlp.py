@@ -21,6 +21,20 @@ ACTIVATIONS: dict[str, Callable[[jax.Array], jax.Array]] = {
 }
 
 
+def dense(kernel: jax.Array, bias: jax.Array, hidden: jax.Array) -> jax.Array:
+    """W h + b for activations h [in, data], written so that the gradient of b is a matrix product.
+
+    As a sum over the data axis that gradient alone took half the time of a full-batch step: XLA on a CPU adds along
+    the minor axis one number at a time. Folding b into W is fastest while h is small enough to copy.
+    """
+    ones = jnp.ones((1, hidden.shape[1]), hidden.dtype)
+    if hidden.shape[0] <= 32:
+        return jnp.concatenate([kernel, bias[:, None]], axis=1) @ jnp.concatenate([hidden, ones])
+    if hidden.shape[1] >= 256:
+        return kernel @ hidden + bias[:, None] @ ones
+    return kernel @ hidden + bias[:, None]
+
+
 @struct
 class MLP:
     """f(x) = W_L ψ(… ψ(W_1 x + b_1) …) + b_L with kernels stored [out, in].
@@ -60,7 +74,7 @@ class MLP:
         hidden = inputs.reshape(-1, inputs.shape[-1]).T
         for name in names:
             layer = variables.params[name]
-            hidden = layer["kernel"] @ hidden + layer["bias"][:, None]
+            hidden = dense(layer["kernel"], layer["bias"], hidden)
             if name != names[-1]:
                 hidden = activation(hidden)
         return hidden.T, variables.state

@@ -204,7 +204,7 @@ class Loop:
         leaves, treedef = jax.tree.flatten(info.draw)
         draw = (treedef, tuple((x.shape, x.dtype) for x in leaves)) if phase.keeps_draws else None
         return Layout(
-            self.batch_size, bulk, capacity, thin, place.padded, place.over, method.lockstep, place.mesh, streamed,
+            self.batch_size if batched else 0, bulk, capacity, thin, place.padded, place.over, method.lockstep, place.mesh, streamed,
             tuple(sorted(info.metrics)), draw,
         )  # fmt: skip
 
