@@ -17,8 +17,10 @@ $(STAMP): pyproject.toml constraints.txt
 demo: $(STAMP)
 	$(BIN)/credo demo --out demo
 
+# Most of the tests' time is compilation of small programs that run for milliseconds: XLA is told not to polish them.
+# `make test-full` leaves it at its defaults.
 test: $(STAMP)
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not full"
+	JAX_DISABLE_MOST_OPTIMIZATIONS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m "not full" --durations=15
 
 test-full: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --dist worksteal

@@ -72,8 +72,14 @@ class WeightPosterior:
         return jax.random.split(key, members * draws), member.ravel(), index.ravel()
 
     def sample(self, key: jax.Array, num: int) -> PyTree:
-        """Parameters with one leading axis over draws, chains flattened."""
-        return jax.vmap(self.draw)(*self._plan(key, num)).params
+        """Parameters with one leading axis over draws, chains flattened; drawn by weight where draws are weighted."""
+        weights = self.log_weights
+        if weights is None:
+            return jax.vmap(self.draw)(*self._plan(key, num)).params
+        key_pick, key_draw = jax.random.split(key)
+        pick = jax.random.categorical(key_pick, weights.ravel(), shape=(num,))
+        where = (pick // weights.shape[1], pick % weights.shape[1])
+        return jax.vmap(self.draw)(jax.random.split(key_draw, num), *where).params
 
     def outputs(self, key: jax.Array, model: Model, inputs: PyTree, num: int | None) -> Draws:
         """f(x) under draws of the weights, made and used one group at a time so that weights never pile up."""

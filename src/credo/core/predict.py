@@ -16,6 +16,7 @@ from credo.errors import InputError, Refusal
 
 PyTree = Any
 CHUNK_BYTES = 2**26  # outputs of all draws for one chunk of inputs
+FEW_ROWS = 64
 KEEP_BYTES = 2**28  # outputs kept for further questions
 
 
@@ -63,7 +64,8 @@ def predict(
     first = jax.tree.map(lambda x: jax.ShapeDtypeStruct((1, *x.shape[1:]), x.dtype), inputs)
     shape = jax.eval_shape(partial(_outputs, num=num_samples), key, posterior, model, first).outputs.shape
     per_row = 4 * shape[0] * shape[2]
-    width = max(1, min(bucket(rows), CHUNK_BYTES // per_row))
+    # Few rows are padded to one width: one program for them all, and a row's answer does not depend on its company.
+    width = max(1, min(max(bucket(rows), FEW_ROWS), CHUNK_BYTES // per_row))
     kept: dict[int, Flat] = {}
 
     def chunks() -> Iterator[tuple[slice, Flat]]:

@@ -64,7 +64,8 @@ class Fit:
             raise Refusal("extend adds draws, and this method keeps none: fit again with start=fit.")
         host = loop.host
         host.phase, host.outcome = len(phases) - 1, "running"
-        host.step = loop.records[host.stage, host.phase].trace()["log_density"].shape[1] if not host.step else host.step
+        done = loop.records[host.stage, host.phase].trace()
+        host.step = next(iter(done.values())).shape[1]
         loop.steps = host.step + steps
         host.steps = loop.steps
         return _finish(loop, self.config | {"steps": loop.steps}, time.perf_counter(), COMPILING.seconds)

@@ -149,6 +149,9 @@ class Loop:
                 )
             count = max(1, round(self.epochs * -(-self.source.num_rows // self.batch_size)))
             phases = (*phases[:-1], dataclasses.replace(phases[-1], steps=count))
+        # How many steps a sweep takes is known only here, where the batch size is.
+        sweep = -(-self.source.num_rows // self.batch_size)
+        phases = tuple(dataclasses.replace(p, steps=sweep) if p.batch == "sweep" else p for p in phases)
         whole = self.batch_size >= self.source.num_rows and not self.source.streamed
         return tuple(
             dataclasses.replace(p, batch="full") if whole and p.batch in ("random", "sweep") else p for p in phases
@@ -204,8 +207,8 @@ class Loop:
         leaves, treedef = jax.tree.flatten(info.draw)
         draw = (treedef, tuple((x.shape, x.dtype) for x in leaves)) if phase.keeps_draws else None
         return Layout(
-            self.batch_size if batched else 0, bulk, capacity, thin, place.padded, place.over, method.lockstep, place.mesh, streamed,
-            tuple(sorted(info.metrics)), draw,
+            self.batch_size if batched else 0, bulk, capacity, thin, place.padded, place.over, method.lockstep,
+            place.mesh, streamed, tuple(sorted(info.metrics)), draw,
         )  # fmt: skip
 
     def _run_phase(self, phases: tuple[Phase, ...], bar: Progress, interrupt: Interrupt) -> None:
