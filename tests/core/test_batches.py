@@ -65,5 +65,5 @@ def test_padded_rows_count_for_nothing_even_when_not_finite():
 
 def test_buckets_hold_all_rows_and_waste_little():
     for n in [1, 8, 9, 64, 65, 900, 1000, 1024, 1025, 12345]:
-        assert n <= bucket(n) <= max(8, n + 8, int(n * 1.126))
+        assert n <= bucket(n) <= max(8, n + 8, n * 33 // 32 + 1)
     assert bucket(900) == bucket(910)

@@ -109,6 +109,17 @@ def test_class_entropies():
         p.quantile(0.5)
 
 
+@pytest.mark.parametrize("level", [0.05, 0.5, 0.95])
+def test_quantiles_of_counts_are_exact(level):
+    """The smallest whole number whose CDF reaches the level, against a sum over SciPy's CDFs."""
+    log_rates = np.random.default_rng(2).normal(1, 0.8, size=(40, 30, 1)).astype(np.float32)
+    flat = Flat(jnp.asarray(log_rates), {}, jnp.full(40, -np.log(40)))
+    p = Predictive(credo.likelihoods.poisson(), lambda: iter([(slice(0, 30), flat)]), 30, flat=True)
+    grid = np.arange(200)
+    whole = stats.poisson(np.exp(log_rates)).cdf(grid).mean(0)
+    np.testing.assert_array_equal(p.quantile(level), (whole >= level).argmax(-1))
+
+
 def test_chunks_do_not_change_answers():
     """Kept, recomputed, in one chunk or in many: the same numbers."""
     x = np.linspace(-2, 2, 300).astype(np.float32)[:, None]

@@ -56,7 +56,7 @@ def test_several_outputs_have_their_own_figures() -> None:
 def test_counts() -> None:
     table = numbers_table().drop(columns="y")
     table["n"] = np.random.default_rng(0).poisson(np.exp(0.5 * table["a"] + 1))
-    run = make_run("counts", table, "n", credo.methods.BayesByBackprop(), 300, "count")
+    run = make_run("counts", table, "n", credo.methods.BayesByBackprop(), 300, "count", credo.likelihoods.poisson())
     view = run.views[0]
     assert view.nominal > 0.9
     assert 0 <= view.pit.min() <= view.pit.max() <= 1

@@ -32,11 +32,9 @@ class Batch(NamedTuple):
 
 
 def bucket(num_rows: int) -> int:
-    """N rounded up to one of few sizes (at most an eighth more), so that data sets of similar size share a program."""
-    if num_rows <= 64:
-        return max(8, -(-num_rows // 8) * 8)
-    unit = 2 ** (int(num_rows - 1).bit_length() - 4)
-    return -(-num_rows // unit) * unit
+    """N rounded up to one of few sizes (at most 1/32 or 8 rows more): data sets of similar size share a program."""
+    unit = max(8, 2 ** (int(num_rows - 1).bit_length() - 6))
+    return max(8, -(-num_rows // unit) * unit)
 
 
 def pad_rows(array: np.ndarray, length: int) -> np.ndarray:

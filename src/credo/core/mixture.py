@@ -94,14 +94,22 @@ def quantile(likelihood: Likelihood, draws: Flat, level: jax.Array) -> jax.Array
     def at(u: jax.Array) -> jax.Array:
         return centre + spread * u / (1.0 - u * u)
 
-    def halve(_: int, edges: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
-        low, high = edges
+    def halve(edges: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array, jax.Array]:
+        low, high, count = edges
         middle = 0.5 * (low + high)
         below = cdf(likelihood, draws, at(middle)) < level
-        return jnp.where(below, middle, low), jnp.where(below, high, middle)
+        return jnp.where(below, middle, low), jnp.where(below, high, middle), count + 1
 
-    ends = (jnp.full_like(centre, -1.0), jnp.full_like(centre, 1.0))
-    value = at(jax.lax.fori_loop(0, 30, halve, ends)[1])
+    def wide(edges: tuple[jax.Array, jax.Array, jax.Array]) -> jax.Array:
+        low, high, count = edges
+        if likelihood.kind != "counts":
+            return count < 30
+        # A CDF of counts jumps at whole numbers: no more is to be learned once the ends are neighbours.
+        apart = jnp.floor(at(high)) - jnp.maximum(jnp.floor(at(low)), -1.0)
+        return (count < 60) & (apart > 1).any()
+
+    ends = (jnp.full_like(centre, -1.0), jnp.full_like(centre, 1.0), jnp.zeros((), jnp.int32))
+    value = at(jax.lax.while_loop(wide, halve, ends)[1])
     return jnp.floor(value) if likelihood.kind == "counts" else value
 
 
