@@ -59,6 +59,20 @@ def test_linear_model_matches_claim(fitted):
         np.testing.assert_allclose(points, np.broadcast_to(truth, points.shape), atol=1e-3)
 
 
+@pytest.mark.full
+@pytest.mark.parametrize("row", [r for r in ROWS if r.exact_on == "posterior"], ids=lambda row: row.name)
+def test_chains_with_fresh_keys(row):
+    """Ten runs with keys that nobody chose; one Bonferroni bound over all of them, for a false-alarm rate of 1e-3."""
+    seeds = np.random.SeedSequence().generate_state(10)
+    scores = []
+    for seed in seeds:
+        chains = coefficients(fit(row, seed=int(seed)).posterior.params["network"]).astype(np.float64)
+        scores += [z_scores(chains, PROBLEM.mean)]
+        scores += [z_scores((chains - PROBLEM.mean) ** 2, np.diag(PROBLEM.covariance))]
+    worst = np.abs(np.concatenate(scores)).max()
+    assert worst < stats.norm.isf(1e-3 / 2 / np.size(scores)), seeds
+
+
 def test_predictive_matches_linear_model(fitted):
     """Epistemic variance at new inputs: x'Σx for the posterior, Σ x_i² s_i² for mean field, 0 for points."""
     row, result = fitted
