@@ -65,7 +65,7 @@ def test_nothing_is_left_for_later(path):
 @pytest.mark.parametrize("name", ["constraints.txt", "pyproject.toml", "Makefile", ".ci/run"])
 def test_no_package_index_is_named(name):
     text = (ROOT / name).read_text(encoding="utf-8")
-    assert not re.findall(r"\w+://|--(?:extra-)?index-url|--find-links|--trusted-host", text)
+    assert not re.findall(r"\w+://|--(?:extra-)?index\-url|--find\-links|--trusted-host", text)
 
 
 def test_constraints_are_exact():
