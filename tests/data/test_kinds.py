@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from credo.data.encoder import TableEncoder
 from credo.data.kinds import find_kind
 from credo.errors import InputError
 
@@ -93,3 +94,11 @@ def test_numbers_with_a_few_words_are_refused():
     sentence = r"Column 'x' holds numbers but also text such as 'unknown' in row 100; replace the text by numbers"
     with pytest.raises(InputError, match=sentence):
         find_kind(pd.Series(values, name="x"))
+
+
+def test_one_word_among_few_numbers_is_a_mistake_not_a_category():
+    frame = pd.DataFrame({"a": ["1", "x", "3", "4", "5", "6"], "y": [2.5, 3, 4, 5, 1, 2]})
+    with pytest.raises(InputError, match="'a' holds numbers but also text such as 'x' in row 2"):
+        TableEncoder.learn(frame, "y")
+    grades = pd.DataFrame({"a": ["1", "2", "3", "4+"] * 5, "y": range(20)})
+    assert len(TableEncoder.learn(grades, "y", "regression").feature_names) == 4

@@ -94,7 +94,11 @@ def _first_rows(codes: np.ndarray, count: int) -> np.ndarray:
 def _refuse_mixture(series: pd.Series, codes: np.ndarray, numeric: np.ndarray) -> None:
     """Stop at a column of numbers with a few words in it, which is no set of categories."""
     seen = np.append(numeric, True)[codes]
-    if numeric.sum() > ID_DISTINCT and seen.mean() >= NUMERIC_SHARE:
+    many = numeric.sum() > ID_DISTINCT and seen.mean() >= NUMERIC_SHARE
+    # In a short table: numbers that hardly ever come again are measurements, not names of categories.
+    present = (codes >= 0) & seen
+    short = numeric.sum() > 2 and 2 * numeric.sum() > present.sum() and 3 * seen.mean() >= 2
+    if (many or short) and not seen.all():
         place = int(np.argmin(seen))
         raise InputError(
             f"Column '{series.name}' holds numbers but also text such as '{series.iloc[place]!s:.60}' in "
