@@ -44,7 +44,7 @@ class Classes(NoParameters):
 
     def log_probs(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """log p(y = c | f) of every class [n, C]."""
-        raise NotImplementedError
+        raise TypeError(f"{type(self).__name__} does not say its class probabilities")
 
     def mean(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """Class probabilities [n, C]."""
