@@ -11,7 +11,7 @@ from credo.core import mixture
 from credo.core.batch import bucket
 from credo.core.mixture import Flat
 from credo.core.model import Model
-from credo.core.predictive import Predictive, _pad
+from credo.core.predictive import Predictive, pad_last
 from credo.errors import InputError, Refusal
 
 PyTree = Any
@@ -59,7 +59,7 @@ def predict(
     if num_samples is not None and num_samples < 1:
         raise InputError(f"num_samples must be at least 1, got {num_samples}.")
     model, posterior = fit.model, jax.device_put(fit.posterior)
-    inputs = jax.tree.map(_checked, inputs, fit.input_shape, is_leaf=lambda x: isinstance(x, tuple))
+    inputs = checked_inputs(fit, inputs)
     rows = len(jax.tree.leaves(inputs)[0])
     first = jax.tree.map(lambda x: jax.ShapeDtypeStruct((1, *x.shape[1:]), x.dtype), inputs)
     shape = jax.eval_shape(partial(_outputs, num=num_samples), key, posterior, model, first).outputs.shape
@@ -73,13 +73,18 @@ def predict(
             where = slice(start, min(start + width, rows))
             draws = kept.get(start)
             if draws is None:
-                block = jax.tree.map(lambda x, w=where: _pad(np.asarray(x[w]), width), inputs)
+                block = jax.tree.map(lambda x, w=where: pad_last(np.asarray(x[w]), width), inputs)
                 draws = _outputs(key, posterior, model, block, num_samples)
                 if per_row * width * (len(kept) + 1) <= memory:
                     kept[start] = draws
             yield where, draws
 
     return Predictive(model.likelihood, chunks, rows, flat=fit.target_shape == ())
+
+
+def checked_inputs(fit: Any, inputs: PyTree) -> PyTree:
+    """The inputs as NumPy arrays of the shapes that the fit was trained on, or a sentence."""
+    return jax.tree.map(_checked, inputs, fit.input_shape, is_leaf=lambda x: isinstance(x, tuple))
 
 
 def _checked(x: Any, shape: tuple[int, ...]) -> np.ndarray:

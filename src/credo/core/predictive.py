@@ -64,7 +64,7 @@ class Predictive:
         for rows, draws in self._chunks():
             count = rows.stop - rows.start
             width = draws.outputs.shape[1]
-            padded = [jnp.asarray(_pad(x[rows], width)) for x in per_row]
+            padded = [jnp.asarray(pad_last(x[rows], width)) for x in per_row]
             result = function(self.likelihood, draws, *padded)
             parts.append(jax.tree.map(lambda x, c=count: np.asarray(x)[:c], result))
         return jax.tree.map(lambda *x: np.concatenate(x), *parts)
@@ -212,7 +212,7 @@ class Predictive:
         return np.maximum(self.entropy() - self.conditional_entropy(), 0.0)
 
 
-def _pad(rows: np.ndarray, length: int) -> np.ndarray:
+def pad_last(rows: np.ndarray, length: int) -> np.ndarray:
     """Rows repeated at the end up to `length` (repeats are cut off again, and are safe for every function)."""
     missing = length - len(rows)
     return rows if missing == 0 else np.concatenate([rows, np.repeat(rows[-1:], missing, axis=0)])
