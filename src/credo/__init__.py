@@ -4,11 +4,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from credo import adapters as adapters
+    from credo import audit as audit
+    from credo import diagnostics as diagnostics
     from credo import likelihoods as likelihoods
     from credo import methods as methods
+    from credo import metrics as metrics
     from credo import networks as networks
     from credo import posteriors as posteriors
     from credo import priors as priors
+    from credo import recalibration as recalibration
     from credo.adapters import from_equinox as from_equinox
     from credo.adapters import from_flax as from_flax
     from credo.adapters import from_functions as from_functions
@@ -27,7 +31,19 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 # Names are loaded when first used, so that `credo --help` never pays for JAX.
-_MODULES = ("adapters", "estimators", "likelihoods", "methods", "networks", "posteriors", "priors")
+_MODULES = (
+    "adapters",
+    "audit",
+    "diagnostics",
+    "estimators",
+    "likelihoods",
+    "methods",
+    "metrics",
+    "networks",
+    "posteriors",
+    "priors",
+    "recalibration",
+)
 _NAMES = {
     "Checkpoint": "credo.training.checkpoint",
     "Fit": "credo.training.fit",

@@ -3,6 +3,7 @@
 config.json             settings of the fit; where the table and its split came from
 metrics.json            scores and times
 status.json             the outcome in sentences
+diagnostics.json        R-hat, effective sample sizes and alarms
 model.json              model and posterior as trees that name arrays
 posterior.safetensors   those arrays
 trace.safetensors       metrics of every step
@@ -60,7 +61,8 @@ def save_fit(
     documents: dict[str, Any] = {
         "config.json": {"fit": fit.config, "table": extra or {}},
         "metrics.json": dict(metrics or {}) | fit.timing,
-        "status.json": dataclasses.asdict(fit.status) | {"timing": fit.timing},
+        "status.json": {"ok": fit.status.ok, "outcome": fit.outcome, "notes": fit.notes, "timing": fit.timing},
+        "diagnostics.json": fit.diagnostics.to_plain(),
         "model.json": model,
     }
     if encoder is not None:

@@ -14,9 +14,9 @@ from credo import codec
 from credo.core.model import Model
 from credo.core.posterior import Posterior
 from credo.core.tree import paths
+from credo.diagnostics.diagnose import Diagnostics
 from credo.errors import ArtifactError, InputError, Refusal
 from credo.training.fit import Fit
-from credo.training.status import Status
 
 FORMAT = 1
 
@@ -135,18 +135,20 @@ def _fit(documents: dict[str, Any], tensors: dict[str, Any], network: Any, folde
     for key, value in tensors["trace.safetensors"].items():
         phase, _, metric = key.removeprefix("phase/").rpartition("/")
         trace.setdefault(phase, {})[metric] = value
-    status = documents["status.json"]
+    status, told = documents["status.json"], documents.get("diagnostics.json")
     return Fit(
         posterior,
         dataclasses.replace(model, network=network),
         trace[list(trace)[-1]] if trace else {},
-        Status(status["ok"], status["outcome"], tuple(status["notes"])),
+        status["outcome"],
+        tuple(status["notes"]),
         documents["config.json"]["fit"],
         trace,
         status["timing"],
         target_shape,
         input_shape,
         dtypes,
+        known=Diagnostics.from_plain(told) if told is not None else None,
     )
 
 

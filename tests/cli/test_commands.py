@@ -12,8 +12,8 @@ from credo.runs import open_run
 from small_tables import QUICK, class_frame, regression_frame
 
 RUN_FILES = {
-    "config.json", "metrics.json", "status.json", "model.json", "posterior.safetensors", "trace.safetensors",
-    "encoder.json", "heldout.safetensors", "versions.json",
+    "config.json", "metrics.json", "status.json", "diagnostics.json", "model.json", "posterior.safetensors",
+    "trace.safetensors", "encoder.json", "heldout.safetensors", "versions.json",
 }  # fmt: skip
 
 

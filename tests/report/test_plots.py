@@ -1,5 +1,6 @@
 """Every figure explains itself, and each kind of run has its own."""
 
+import jax
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
@@ -91,3 +92,14 @@ def test_smooth_keeps_the_mean_of_a_line() -> None:
     line = np.arange(20.0)[None]
     assert np.allclose(smooth(line, 5)[0, 2:-2], line[0, 2:-2])
     assert smooth(line, 1) is line
+
+
+def test_replicated_data_is_drawn(regression) -> None:
+    from credo.diagnostics import posterior_predictive_check
+    from credo.report import replicated
+
+    arrays = regression.encoder.arrays(numbers_table().iloc[:60])
+    checks = posterior_predictive_check(jax.random.key(0), regression.fit, (arrays.inputs, arrays.targets), num=50)
+    drawn = replicated(checks)
+    assert set(drawn) == {"mean", "std", "min", "max"}
+    assert all(figure.axes[0].patches for figure in drawn.values())

@@ -14,7 +14,7 @@ LAYERS = [
     {"methods", "shallow"},
     {"training"},
     {"metrics"},
-    {"diagnostics"},
+    {"recalibration", "diagnostics"},
     {"audit", "applications"},
     {"artifacts", "recipes"},
     {"estimators", "report"},
@@ -24,10 +24,11 @@ EVERYWHERE = {"errors", "registry", "runtime"}
 # Saving a run is one idea in four files.
 FAMILY = {"runs": "artifacts", "codec": "artifacts", "folders": "artifacts"}
 # Packages beside the layers: they know core alone. Who may use them: the first layer that may, and all above it.
-BESIDE = {"data": "training", "networks": "artifacts", "adapters": "artifacts"}
+BESIDE = {"data": "training", "networks": "audit", "adapters": "audit"}
 EXCEPTIONS = {
     ("priors/as_prior.py", "posteriors"): "a posterior over weights is the next prior",
     ("training/fit.py", "artifacts"): "Fit.save: what users call lives on the result; imported when called",
+    ("training/fit.py", "diagnostics"): "Fit.diagnostics, summary, to_arviz: likewise; imported when asked for",
 }
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 

@@ -7,7 +7,7 @@ import typer
 from typer.core import TyperGroup
 
 from credo import __version__
-from credo.cli import demo, evaluate, fit, methods, predict, report, resume
+from credo.cli import audit, demo, evaluate, fit, methods, predict, report, resume
 from credo.cli.console import say
 from credo.errors import CredoError
 from credo.registry import did_you_mean
@@ -76,7 +76,10 @@ def _entry(
         print(context.get_help())
 
 
-for command in (demo.demo, fit.fit, predict.predict, evaluate.evaluate, report.report, resume.resume, methods.methods):
+COMMANDS = (
+    demo.demo, fit.fit, predict.predict, evaluate.evaluate, report.report, resume.resume, methods.methods, audit.audit
+)  # fmt: skip
+for command in COMMANDS:
     app.command()(command)
 
 

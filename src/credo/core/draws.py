@@ -1,4 +1,4 @@
-"""Draws of a posterior at given inputs, with the chain axis kept: what diagnostics, model choice and the audit look at."""
+"""Draws of a posterior at given inputs with the chain axis kept, for diagnostics, model choice and the audit."""
 
 from functools import partial
 from typing import Any
@@ -48,7 +48,7 @@ def function_draws(key: jax.Array, fit: Any, inputs: PyTree, num: int | None = N
         values.append(np.asarray(draws.values[:, :, :count]))
         rest = rest or jax.tree.map(np.asarray, (draws.likelihood, draws.log_weights))
     assert rest is not None
-    return Draws(np.concatenate(values, 2), *rest)
+    return Draws(np.concatenate(values, 2), *rest)  # type: ignore[arg-type]
 
 
 def log_likelihood_draws(key: jax.Array, fit: Any, inputs: PyTree, targets: Any, num: int | None = None) -> np.ndarray:

@@ -12,7 +12,8 @@ PyTree = Any
 class Likelihood(Protocol):
     """p(y | f, ν) with outputs f [n, out] and own unconstrained parameters ν (noise, dispersion; a dict, maybe empty).
 
-    `kind` is "real" (y is [n, k]), "classes" (y is [n], class indices) or "counts" (y is [n, k]).
+    `kind` is "real" (y is [n, k]), "classes" (y is [n], class indices) or "counts" (y is [n, k]). Where y given f and ν
+    is normal, entry by entry, a likelihood may say so with `normal = True`: scores then have closed forms.
     """
 
     @property
@@ -39,6 +40,10 @@ class Likelihood(Protocol):
 
     def log_prior(self, params: PyTree) -> jax.Array:
         """log p(ν), Jacobian included; 0 where ν is known or a point."""
+        ...
+
+    def sample_prior(self, key: jax.Array, targets: jax.Array) -> PyTree:
+        """One draw of ν from its prior; raises `credo.errors.Refusal` where ν is a point."""
         ...
 
     def inferring(self) -> "Likelihood":

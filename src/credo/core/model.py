@@ -10,6 +10,7 @@ from credo.core.distribution import Prior
 from credo.core.likelihood import Likelihood
 from credo.core.network import Network, Variables
 from credo.core.tree import Select, leaf, selected, struct
+from credo.errors import Refusal
 
 PyTree = Any
 
@@ -68,6 +69,20 @@ class Model:
             + self.prior.log_hyperprior(params["prior"])
             + self.likelihood.log_prior(params["likelihood"])
         )
+
+    def sample_prior(self, key: jax.Array, batch: Batch) -> Variables:
+        """One draw of all parameters from the prior; the batch gives the sizes."""
+        key_init, key_weights, key_noise = jax.random.split(key, 3)
+        variables = self.init(key_init, batch)
+        params = self.complete(variables.params)
+        if jax.tree.leaves(params["prior"]):
+            raise Refusal("This prior's own hyper-parameters cannot be drawn; give a prior without them.")
+        weights = self.prior.bind(self.network.info(params["network"]), params["prior"]).sample(key_weights, 1)
+        drawn = params | {
+            "network": jax.tree.map(lambda x: x[0], weights),
+            "likelihood": self.likelihood.sample_prior(key_noise, batch.targets),
+        }
+        return Variables(self.free(drawn), variables.state)
 
     def outputs(
         self, variables: Variables, inputs: PyTree, *, key: jax.Array | None = None, train: bool = False

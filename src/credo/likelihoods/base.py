@@ -32,6 +32,10 @@ class NoParameters:
         """0: an empty ν has no prior."""
         return jnp.zeros(())
 
+    def sample_prior(self, key: jax.Array, targets: jax.Array) -> PyTree:
+        """No parameters."""
+        return {}
+
     def inferring(self) -> Self:
         """The same likelihood: nothing is learned as a point."""
         return self
@@ -93,6 +97,13 @@ class ScaleNoise:
         if self.noise != "inferred":
             return jnp.zeros(())
         return log_normal_prior(params["log_scale"], self.prior_loc, self.prior_scale)
+
+    def sample_prior(self, key: jax.Array, targets: jax.Array) -> PyTree:
+        """log σ ~ N(prior_loc, prior_scale²) for each entry of y; nothing where σ is known."""
+        if self.noise == "known":
+            return {}
+        refuse_point(self.point, "noise")
+        return {"log_scale": self.prior_loc + self.prior_scale * jax.random.normal(key, targets.shape[1:])}
 
     def inferring(self) -> Self:
         """The same likelihood with a learned σ put under its prior."""
@@ -169,6 +180,12 @@ def class_targets(targets: np.ndarray, num_classes: int, name: str) -> np.ndarra
             "encode the labels, or correct the number of classes."
         )
     return array.astype(np.int32)
+
+
+def refuse_point(point: bool, name: str) -> None:
+    """Raise a sentence where a parameter is a point and a draw from its prior is wanted."""
+    if point:
+        raise Refusal(f'{name}="learned" is a point without a prior, so it cannot be drawn: use {name}="inferred".')
 
 
 def log_normal_prior(log_value: jax.Array, loc: Any, scale: Any) -> jax.Array:

@@ -15,6 +15,7 @@ from credo.likelihoods.base import (
     known_or,
     log_normal_parameters,
     log_normal_prior,
+    refuse_point,
     weighted_moments,
 )
 from credo.likelihoods.special import (
@@ -63,6 +64,13 @@ class NegativeBinomial:
             return {}
         mean, variance = weighted_moments(targets, weight)
         return {"log_dispersion": jnp.log(jnp.clip(mean**2 / jnp.maximum(variance - mean, 1e-6), 0.5, 50.0))}
+
+    def sample_prior(self, key: jax.Array, targets: jax.Array) -> PyTree:
+        """log r ~ N(prior_loc, prior_scale²) for each entry of y; nothing where r is known."""
+        if self.dispersion == "known":
+            return {}
+        refuse_point(self.point, "dispersion")
+        return {"log_dispersion": self.prior_loc + self.prior_scale * jax.random.normal(key, targets.shape[1:])}
 
     def log_prior(self, params: PyTree) -> jax.Array:
         """log N(log r; prior_loc, prior_scale²) where r is inferred, else 0."""

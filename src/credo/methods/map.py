@@ -14,6 +14,7 @@ from credo.methods.optimise import descend, fade, optimiser
 from credo.posteriors import Samples
 
 PyTree = Any
+MEMORY = 0.99  # of Adam: a start far from the data has gradients that the usual 0.999 remembers for the whole fit
 
 
 @struct
@@ -74,7 +75,7 @@ class MAP(Method):
 
         (value, network), gradient = jax.value_and_grad(loss, has_aux=True)(state.values)
         rate = self.learning_rate * fade(self.schedule, state.step, phase.steps)
-        values, memory = descend(self.optimiser, rate, gradient, state.memory, state.values)
+        values, memory = descend(self.optimiser, rate, gradient, state.memory, state.values, MEMORY)
         return PointState(state.step + 1, values, memory, network, state.layout), Info({"loss": value})
 
     def point(self, model: Model, state: PointState) -> Variables:

@@ -11,20 +11,24 @@ from credo.errors import InputError
 
 PyTree = Any
 
-OPTIMISERS: dict[str, Callable[[], optax.GradientTransformation]] = {
-    "adam": optax.scale_by_adam,
-    "rmsprop": optax.scale_by_rms,
-    "momentum": lambda: optax.trace(0.9),
-    "sgd": optax.identity,
+OPTIMISERS: dict[str, Callable[[float], optax.GradientTransformation]] = {
+    "adam": lambda memory: optax.scale_by_adam(b2=memory),
+    "rmsprop": lambda memory: optax.scale_by_rms(),
+    "momentum": lambda memory: optax.trace(0.9),
+    "sgd": lambda memory: optax.identity(),
 }
 SCHEDULES = ("cosine", "constant")
 
 
-def optimiser(name: str) -> optax.GradientTransformation:
-    """The gradient transformation of this name; the learning rate is applied apart, so that it can be traced."""
+def optimiser(name: str, memory: float = 0.999) -> optax.GradientTransformation:
+    """The gradient transformation of this name; the learning rate is applied apart, so that it can be traced.
+
+    memory: decay of Adam's second moment. Long memory suits noisy gradients (variational ones); with a short one a few
+    huge gradients at the start do not slow the whole fit.
+    """
     if name not in OPTIMISERS:
         raise InputError(f"Unknown optimiser {name!r}; choose one of {', '.join(OPTIMISERS)}.")
-    return OPTIMISERS[name]()
+    return OPTIMISERS[name](memory)
 
 
 def fade(schedule: str, step: jax.Array, steps: jax.Array, floor: float = 0.0) -> jax.Array:
@@ -37,9 +41,11 @@ def fade(schedule: str, step: jax.Array, steps: jax.Array, floor: float = 0.0) -
     return floor + (1.0 - floor) * 0.5 * (1.0 + jnp.cos(jnp.pi * late))
 
 
-def descend(name: str, rate: Any, gradient: PyTree, opt_state: PyTree, params: PyTree) -> tuple[PyTree, PyTree]:
+def descend(
+    name: str, rate: Any, gradient: PyTree, opt_state: PyTree, params: PyTree, memory: float = 0.999
+) -> tuple[PyTree, PyTree]:
     """One step of descent: the new parameters and the new optimiser state."""
-    updates, opt_state = optimiser(name).update(gradient, opt_state, params)
+    updates, opt_state = optimiser(name, memory).update(gradient, opt_state, params)
     return jax.tree.map(lambda p, u: p - rate * u, params, updates), opt_state
 
 

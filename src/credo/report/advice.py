@@ -111,13 +111,7 @@ def _training(fit: Any, sure: bool) -> list[str]:
     found = []
     if not sure and "loss" in fit.trace and _still_falling(np.asarray(fit.trace["loss"], float)):
         found.append("The loss was still falling at the end: train for more steps.")
-    if "log_density" in fit.trace:
-        value = split_rhat(np.asarray(fit.trace["log_density"], float))
-        if value > 1.05:
-            found.append(
-                f"The chains do not yet agree (R-hat of the log density is {value:.2f}, and should be below 1.05): "
-                "run more draws or a longer warm-up."
-            )
+    found += [f"{alarm.advice[:1].upper()}{alarm.advice[1:]}." for alarm in fit.diagnostics.alarms]
     return found
 
 
@@ -131,14 +125,3 @@ def _still_falling(loss: np.ndarray) -> bool:
     error = float(np.sqrt(before.var() / before.size + last.var() / last.size))
     middle = np.median(loss[:, : 2 * tenth]) - last.mean()
     return drop > 4 * error and drop > 0.02 * max(float(middle), 1e-12)
-
-
-def split_rhat(chains: np.ndarray) -> float:
-    """R̂ = √((n−1)/n + B/(nW)) over half chains (Gelman et al., 2013); 1 where there is too little to tell."""
-    half = chains.shape[1] // 2
-    if half < 4:
-        return 1.0
-    parts = np.concatenate([chains[:, :half], chains[:, -half:]])
-    within = parts.var(axis=1, ddof=1).mean()
-    between = parts.mean(axis=1).var(ddof=1)
-    return float(np.sqrt((half - 1) / half + between / within)) if within > 0 else 1.0

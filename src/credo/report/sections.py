@@ -3,6 +3,7 @@
 from matplotlib.figure import Figure
 
 from credo.report.advice import advice
+from credo.report.belief import TITLE, belief
 from credo.report.html import Section, bullets, gallery, paragraphs, table
 from credo.report.plots import CAPTIONS, MOST_OUTPUTS, of_training, of_views
 from credo.report.run import RunData
@@ -27,6 +28,8 @@ def run_sections(run: RunData, level: int = 2, prefix: str = "run") -> list[Sect
         Section("In words", f"<div class='summary'>{paragraphs(summary(run))}</div>", level),
         Section("Status and advice", _status(run), level),
     ]
+    if run.fit is not None:
+        sections.append(belief(run.fit, level, prefix))
     if run.metrics:
         head = ("Score", "Value", "What it says")
         sections.append(Section("Scores", table(head, score_rows(run.metrics)), level))
@@ -56,9 +59,11 @@ def _figures(run: RunData, title: str, some: dict[str, Figure], prefix: str) -> 
 def _status(run: RunData) -> str:
     sentences = list(run.notes)
     if run.fit is not None:
-        outcome = run.fit.status.outcome
-        first = "The fit finished." if outcome == "finished" else f"The fit was {outcome}."
-        sentences = [first, *run.fit.status.notes, *sentences]
+        status = run.fit.status
+        first = "The fit finished." if status.outcome == "finished" else f"The fit was {status.outcome}."
+        count = len(status.alarms)
+        ring = [f"It raised {count} alarm{'s' * (count != 1)}: see “{TITLE}” below."] if count else []
+        sentences = [first, *(n for n in status.notes if n not in status.alarms), *ring, *sentences]
     if run.encoder is not None:
         sentences += run.encoder.notes
     given = advice(run)

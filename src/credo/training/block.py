@@ -95,7 +95,7 @@ def step_shapes(
     return jax.eval_shape(one, method, model, phase, plan, data, carry)
 
 
-def _member(
+def run_member(
     layout: Layout, method: Method, model: Model, phase: Phase, plan: Order, start: jax.Array, num: jax.Array,
     data: Batch, carry: Carry,
 ) -> Output:  # fmt: skip
@@ -147,7 +147,7 @@ def run_block(
     shared = (method, model, phase, plan, start, num)
 
     def members(shared: Any, data: Batch, carry: Carry) -> Output:
-        member: Any = partial(_member, layout, *shared)
+        member: Any = partial(run_member, layout, *shared)
 
         def single(pair: tuple[Batch, Carry]) -> Output:
             return member(*pair)

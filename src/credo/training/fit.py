@@ -34,7 +34,8 @@ class Fit:
         posterior: what was learned; `credo.predict` asks it.
         model: the model as the method saw it.
         trace: metrics of the last phase, name → [member, step].
-        status: did it work, in sentences.
+        outcome: how it ended; `status` says it in sentences, with alarms.
+        notes: what happened on the way, in sentences.
         config: every setting, as plain data.
         phases: metrics of every phase, name → metrics.
         timing: seconds in all, compiling and running; steps.
@@ -43,7 +44,8 @@ class Fit:
     posterior: Any
     model: Model
     trace: dict[str, np.ndarray]
-    status: Status
+    outcome: str
+    notes: tuple[str, ...]
     config: dict[str, Any]
     phases: dict[str, dict[str, np.ndarray]]
     timing: dict[str, float]
@@ -51,6 +53,62 @@ class Fit:
     input_shape: Any
     input_dtype: Any = "float32"  # like input_shape, of the inputs' types
     loop: Loop | None = dataclasses.field(default=None, repr=False)
+    known: Any = dataclasses.field(default=None, repr=False)  # Diagnostics, once somebody asked or a file told
+
+    @property
+    def status(self) -> Status:
+        """Did it work, in sentences. Alarms are looked for when they are first read."""
+        return Status.of(self.outcome, self.notes, lambda: tuple(str(a) for a in self.diagnostics.alarms))
+
+    @property
+    def diagnostics(self) -> Any:
+        """R-hat, effective sample sizes and alarms (`credo.diagnostics.Diagnostics`), computed once.
+
+        Functions are looked at at up to 32 training inputs; `credo.diagnostics.diagnose` takes others.
+        """
+        if self.known is None:
+            from credo.diagnostics import diagnose
+
+            self.known = diagnose(jax.random.key(0), self)
+        return self.known
+
+    def summary(self) -> str:
+        """Method, sizes, time, convergence, alarms and notes as text.
+
+        Example:
+            >>> import jax, credo, numpy as np
+            >>> x = np.linspace(-1, 1, 40)[:, None]
+            >>> model = credo.Model(
+            ...     credo.networks.mlp([5]), credo.priors.normal(1.0), credo.likelihoods.gaussian(noise=0.1)
+            ... )
+            >>> fit = credo.fit(jax.random.key(0), model, (x, x[:, 0]), "map", steps=50)
+            >>> print(fit.summary().splitlines()[0])
+            map: 16 parameters, 40 rows
+        """
+        from credo.diagnostics.summary import summary
+
+        return summary(self)
+
+    def to_arviz(self, inputs: PyTree | None = None, targets: Any = None) -> Any:
+        """Draws, statistics and predictions as ArviZ `InferenceData`, which saves itself as netCDF.
+
+        Args:
+            inputs: adds function values and posterior predictive draws at these inputs.
+            targets: adds the log likelihood of these targets, one for each input.
+
+        Example:
+            >>> import jax, credo, numpy as np
+            >>> x = np.linspace(-1, 1, 40)[:, None]
+            >>> model = credo.Model(
+            ...     credo.networks.mlp([5]), credo.priors.normal(1.0), credo.likelihoods.gaussian(noise=0.1)
+            ... )
+            >>> fit = credo.fit(jax.random.key(0), model, (x, x[:, 0]), steps=50)
+            >>> fit.to_arviz(x, x[:, 0]).groups()[:3]
+            ['posterior', 'posterior_predictive', 'log_likelihood']
+        """
+        from credo.diagnostics import to_arviz
+
+        return to_arviz(self, inputs, targets)
 
     def extend(self, steps: int) -> "Fit":
         """The same fit with `steps` more draws per chain, without starting again."""
@@ -191,11 +249,12 @@ def _finish(loop: Loop, config: dict[str, Any], began: float, compiled: float) -
     timing["steps"] = int(next(iter(trace.values())).shape[1])
     names = [p.name for p in phases]
     traces = {names[p]: r.trace() for (s, p), r in loop.records.items() if s == len(loop.stages) - 1 and p < len(names)}
-    status = Status.of(host.outcome, [*host.notes, *method.notes(trace)])
+    notes = tuple(dict.fromkeys([*host.notes, *method.notes(trace)]))
     shapes = jax.tree.map(lambda x: tuple(x.shape[1:]), loop.source.inputs)
     dtypes = jax.tree.map(lambda x: str(x.dtype), loop.source.inputs)
     return Fit(
-        posterior, model, trace, status, config, traces, timing, loop.source.target_shape, shapes, dtypes, loop
+        posterior, model, trace, host.outcome, notes, config, traces, timing, loop.source.target_shape, shapes, dtypes,
+        loop,
     )  # fmt: skip
 
 

@@ -1,22 +1,33 @@
 """The outcome of a fit in sentences."""
 
 import dataclasses
+from collections.abc import Callable, Iterable
+from functools import cached_property
 
 
 @dataclasses.dataclass(frozen=True)
 class Status:
-    """Did the fit work? `outcome` is "finished", "interrupted", "stopped by a callback" or "failed"."""
+    """Did the fit work? `outcome` is "finished", "interrupted", "stopped by a callback" or "failed".
+
+    `ok` is False for failed fits alone. `notes` tell what happened on the way; `alarms` tell why the result may not be
+    worth believing, and are looked for when they are first read.
+    """
 
     ok: bool
     outcome: str
     notes: tuple[str, ...] = ()
+    find_alarms: Callable[[], tuple[str, ...]] = dataclasses.field(default=tuple, repr=False, compare=False)
 
     @staticmethod
-    def of(outcome: str, notes: list[str]) -> "Status":
-        """A status from the loop's outcome and everything there is to say."""
-        return Status(outcome != "failed", outcome, tuple(dict.fromkeys(notes)))
+    def of(outcome: str, notes: Iterable[str], find_alarms: Callable[[], tuple[str, ...]] = tuple) -> "Status":
+        """A status from the loop's outcome, everything there is to say, and where alarms come from."""
+        return Status(outcome != "failed", outcome, tuple(dict.fromkeys(notes)), find_alarms)
+
+    @cached_property
+    def alarms(self) -> tuple[str, ...]:
+        """Signs that the posterior should not be believed, each with what to do."""
+        return self.find_alarms()
 
     def __str__(self) -> str:
-        return " ".join(
-            [f"The fit {self.outcome if self.outcome == 'finished' else 'was ' + self.outcome}.", *self.notes]
-        )
+        first = f"The fit {self.outcome if self.outcome == 'finished' else 'was ' + self.outcome}."
+        return " ".join(dict.fromkeys([first, *self.notes, *self.alarms]))

@@ -1,0 +1,30 @@
+"""Can a fit be believed? Chains, functions, weights of q, step sizes, model choice, and alarms with advice."""
+
+from credo.core.draws import function_draws as function_draws
+from credo.core.draws import log_likelihood_draws as log_likelihood_draws
+from credo.diagnostics.alarms import Alarm as Alarm
+from credo.diagnostics.chains import ChainStats as ChainStats
+from credo.diagnostics.chains import bfmi as bfmi
+from credo.diagnostics.chains import chain_stats as chain_stats
+from credo.diagnostics.chains import ess as ess
+from credo.diagnostics.chains import mcse as mcse
+from credo.diagnostics.chains import rank_counts as rank_counts
+from credo.diagnostics.chains import rhat as rhat
+from credo.diagnostics.diagnose import Convergence as Convergence
+from credo.diagnostics.diagnose import Diagnostics as Diagnostics
+from credo.diagnostics.diagnose import diagnose as diagnose
+from credo.diagnostics.gradients import GradientNoise as GradientNoise
+from credo.diagnostics.gradients import StepSize as StepSize
+from credo.diagnostics.gradients import gradient_noise as gradient_noise
+from credo.diagnostics.gradients import step_size_check as step_size_check
+from credo.diagnostics.inference_data import to_arviz as to_arviz
+from credo.diagnostics.model_choice import Comparison as Comparison
+from credo.diagnostics.model_choice import Elpd as Elpd
+from credo.diagnostics.model_choice import compare as compare
+from credo.diagnostics.model_choice import loo as loo
+from credo.diagnostics.model_choice import waic as waic
+from credo.diagnostics.pareto import ParetoK as ParetoK
+from credo.diagnostics.pareto import pareto_k as pareto_k
+from credo.diagnostics.replicates import PredictiveCheck as PredictiveCheck
+from credo.diagnostics.replicates import posterior_predictive_check as posterior_predictive_check
+from credo.diagnostics.weights import weight_draws as weight_draws

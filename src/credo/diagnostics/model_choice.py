@@ -1,0 +1,190 @@
+"""Which model predicts better? Leave-one-out cross-validation and WAIC from the draws of one fit, through ArviZ."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import numpy as np
+
+from credo.core.draws import log_likelihood_draws
+from credo.diagnostics.chains import ess
+from credo.diagnostics.data import canonical
+from credo.diagnostics.lazy import arviz, quiet
+from credo.errors import InputError, Refusal
+
+LEAST_DRAWS = 100
+
+
+@dataclasses.dataclass(frozen=True)
+class Elpd:
+    """An estimate of Σ_n log p(y_n | y_−n), the expected log predictive density of new rows, in nats.
+
+    Attributes:
+        kind: "loo" or "waic".
+        elpd: the estimate; higher is better.
+        se: its standard error over rows.
+        p: the effective number of parameters.
+        pointwise: of every row [n].
+        pareto_k: k̂ of every row [n] (loo).
+        good_k: the bound above which a row's estimate is not reliable (loo).
+        sentences: what to know before believing it; empty where nothing is wrong.
+        arviz: ArviZ's own result.
+    """
+
+    kind: str
+    elpd: float
+    se: float
+    p: float
+    pointwise: np.ndarray = dataclasses.field(repr=False)
+    pareto_k: np.ndarray | None = dataclasses.field(repr=False, default=None)
+    good_k: float | None = None
+    sentences: tuple[str, ...] = ()
+    arviz: Any = dataclasses.field(repr=False, default=None)
+
+    def __str__(self) -> str:
+        first = f"elpd_{self.kind} is {self.elpd:.1f} ± {self.se:.1f}, with {self.p:.1f} effective parameters."
+        return " ".join([first, *self.sentences])
+
+
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+    """Models ordered by elpd.
+
+    Attributes:
+        table: ArviZ's table, best first: rank, elpd, p, difference to the best, stacking weight, standard errors.
+        sentences: who wins, whether the difference is more than chance, and which estimates are not reliable.
+    """
+
+    table: Any
+    sentences: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "\n".join([str(self.table), *self.sentences])
+
+
+def loo(fit: Any, data: Any, *, key: jax.Array | None = None, num: int | None = None) -> Elpd:
+    """Leave-one-out cross-validation without refitting, by Pareto-smoothed importance sampling.
+
+    p(y_n | y_−n) = 1 / E[1/p(y_n | θ)] over the posterior; the weights 1/p(y_n|θ) are smoothed, and their k̂ tells
+    where that fails. Vehtari, Gelman and Gabry (2017).
+
+    Args:
+        fit: the result of `credo.fit`, with draws of a posterior.
+        data: the training data, (inputs, targets).
+        key: for draws that are made afresh.
+        num: draws over all members; None takes all that are stored, or 1,000 of a distribution.
+
+    Example:
+        >>> import jax, credo, numpy as np
+        >>> x = np.linspace(-1, 1, 40)[:, None]
+        >>> y = x[:, 0] + 0.1 * np.random.default_rng(0).normal(size=40)
+        >>> model = credo.Model(credo.networks.mlp([]), credo.priors.normal(), credo.likelihoods.gaussian(0.1))
+        >>> fit = credo.fit(jax.random.key(0), model, (x, y), "bayes_by_backprop", steps=1000)
+        >>> credo.diagnostics.loo(fit, (x, y)).sentences
+        ()
+    """
+    az = arviz()
+    values = _pointwise(fit, data, key, num)
+    with quiet():
+        found = az.loo(_inference_data(az, values), pointwise=True, reff=_efficiency(fit, values))
+    shapes = np.asarray(found.pareto_k)
+    bad = int((shapes > found.good_k).sum())
+    said = []
+    if bad:
+        said.append(
+            f"k-hat is above {found.good_k:.2f} for {bad} of {len(shapes)} rows (largest {shapes.max():.2f}), whose "
+            "estimates are not reliable: they move the posterior much; leave them out and fit again, or use a more "
+            "robust likelihood."
+        )
+    return Elpd(
+        "loo", float(found.elpd_loo), float(found.se), float(found.p_loo), np.asarray(found.loo_i), shapes,
+        float(found.good_k), tuple(said), found,
+    )  # fmt: skip
+
+
+def waic(fit: Any, data: Any, *, key: jax.Array | None = None, num: int | None = None) -> Elpd:
+    """WAIC = Σ_n log E[p(y_n|θ)] − Σ_n Var[log p(y_n|θ)] (Watanabe, 2010); `loo` says when it fails, this does less.
+
+    Args:
+        fit, data, key, num: as in `loo`.
+    """
+    az = arviz()
+    values = _pointwise(fit, data, key, num)
+    with quiet():
+        found = az.waic(_inference_data(az, values), pointwise=True)
+    large = int((values.var((0, 1)) > 0.4).sum())
+    said = []
+    if large:
+        said.append(
+            f"The log density of {large} of {values.shape[2]} rows varies by more than 0.4 over the posterior, where "
+            "WAIC is not reliable: use loo."
+        )
+    return Elpd(
+        "waic", float(found.elpd_waic), float(found.se), float(found.p_waic), np.asarray(found.waic_i),
+        sentences=tuple(said), arviz=found,
+    )  # fmt: skip
+
+
+def compare(
+    fits: Mapping[str, Any], data: Any, *, ic: str = "loo", key: jax.Array | None = None, num: int | None = None
+) -> Comparison:
+    """Models that were fitted to the same rows, by leave-one-out or WAIC, with stacking weights.
+
+    Stacking chooses the mixture of predictive distributions that would have predicted the left-out rows best (Yao,
+    Vehtari, Simpson and Gelman, 2018).
+
+    Args:
+        fits: name → fit.
+        data: the rows that all of them learned from.
+        ic: "loo" or "waic".
+        key, num: as in `loo`.
+    """
+    if ic not in ("loo", "waic"):
+        raise InputError(f'ic must be "loo" or "waic", got {ic!r}.')
+    if len(fits) < 2:
+        raise InputError(f"A comparison needs at least two fits, got {len(fits)}.")
+    estimate = loo if ic == "loo" else waic
+    found = {name: estimate(fit, data, key=key, num=num) for name, fit in fits.items()}
+    with quiet():
+        table = arviz().compare({name: one.arviz for name, one in found.items()}, ic=ic, method="stacking")
+    best, second = table.index[0], table.index[1]
+    gap, error = float(table["elpd_diff"].iloc[1]), float(table["dse"].iloc[1])
+    # Below four nats a difference is small, and its standard error too low (Sivula et al., 2020).
+    sure = "more than chance explains" if gap > max(2 * error, 4.0) else "no more than chance could explain"
+    said = [f"{best} predicts best: {gap:.1f} ± {error:.1f} nats above {second}, {sure}."]
+    said += [f"{name}: {sentence}" for name, one in found.items() for sentence in one.sentences]
+    return Comparison(table, tuple(said))
+
+
+def _pointwise(fit: Any, data: Any, key: jax.Array | None, num: int | None) -> np.ndarray:
+    """log p(y_n | θ) [chain, draw, n] in double precision."""
+    posterior = fit.posterior
+    if getattr(posterior, "log_weights", None) is not None:
+        raise Refusal("Leave-one-out needs draws of equal weight, and these are weighted; sample from them first.")
+    afresh = getattr(posterior, "available", None) is None
+    num = 1000 * posterior.num_draws(None)[0] if num is None and afresh else num
+    members, each = posterior.num_draws(num)
+    if members * each < LEAST_DRAWS:
+        raise Refusal(
+            f"Leave-one-out from one fit reweights draws of the posterior: {members * each} are too few (at least "
+            f"{LEAST_DRAWS}); use a sampler or a variational method, or cross-validate by fitting again."
+        )
+    inputs, _, weight = canonical(fit, data)
+    if not (weight == 1).all():
+        raise Refusal("Leave-one-out counts every row once: give data without weights.")
+    key = jax.random.key(0) if key is None else key
+    return log_likelihood_draws(key, fit, inputs, data[1], num).astype(np.float64)
+
+
+def _inference_data(az: Any, values: np.ndarray) -> Any:
+    # ArviZ asks for a posterior, though it looks only at the log likelihood.
+    return az.from_dict(posterior={"row": values[:, :, 0]}, log_likelihood={"y": values})
+
+
+def _efficiency(fit: Any, values: np.ndarray) -> float:
+    """ESS/S of the likelihoods, averaged over rows; 1 for independent draws."""
+    if getattr(fit.posterior, "available", None) is None:
+        return 1.0
+    sizes = ess(np.exp(values - values.max((0, 1))), "mean")
+    return float(np.clip(np.nanmean(sizes) / values[:, :, 0].size, 1e-3, 1.0))

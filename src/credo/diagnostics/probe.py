@@ -1,0 +1,101 @@
+"""One look at a fit: its functions at a few inputs, their uncertainty, and what the prior alone would say there."""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from credo.core import mixture
+from credo.core.model import Model
+from credo.core.network import Variables
+from credo.core.posterior import WeightPosterior
+from credo.core.predict import checked_inputs
+from credo.core.tree import paths
+
+PyTree = Any
+MOST_INPUTS = 32
+PRIOR_DRAWS = 200
+
+
+class Probe(NamedTuple):
+    """What a fit says at n inputs, NumPy arrays."""
+
+    values: np.ndarray  # f [member, draw, n, out]
+    likelihood: dict[str, np.ndarray]  # ν of every draw [member, draw, ...], by name
+    log_weights: np.ndarray | None  # [member, draw]
+    aleatoric: np.ndarray  # E[Var[y|θ]] [n, k]
+    epistemic: np.ndarray  # Var[E[y|θ]] [n, k]
+    prior_mean: np.ndarray | None  # mean of f under the prior [n, out]; None where it cannot be drawn from
+    prior_std: np.ndarray | None
+    distinct: int  # inputs that differ
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Mean of f over all draws [n, out]."""
+        return np.average(self.values, axis=(0, 1), weights=self._weights())
+
+    @property
+    def std(self) -> np.ndarray:
+        """Standard deviation of f over all draws [n, out]."""
+        square = (self.values - self.mean) ** 2
+        return np.sqrt(np.average(square, axis=(0, 1), weights=self._weights()))
+
+    def _weights(self) -> np.ndarray | None:
+        return None if self.log_weights is None else np.exp(self.log_weights)
+
+
+def training_inputs(fit: Any, most: int = MOST_INPUTS) -> PyTree | None:
+    """At most `most` training inputs, spread evenly over the rows; None for a loaded fit, which has no data."""
+    if fit.loop is None:
+        return None
+    source = fit.loop.source
+    rows = np.unique(np.linspace(0, source.num_rows - 1, most).round().astype(int))
+    return jax.tree.map(lambda x: np.asarray(x[rows]), source.inputs)
+
+
+def look(key: jax.Array, fit: Any, inputs: PyTree, num: int | None = None) -> Probe:
+    """Draws of f at the inputs, as many as are stored (or 200 of each member); the prior's where they look alike."""
+    inputs = checked_inputs(fit, inputs)
+    # One device: where members lie must not make another program.
+    posterior = jax.device_put(fit.posterior, jax.local_devices()[0])
+    draws, found = jax.tree.map(np.asarray, _look(key, posterior, fit.model, inputs, num))
+    noise = dict(zip(paths(draws.likelihood), jax.tree.leaves(draws.likelihood)))
+    first = jax.tree.leaves(inputs)[0]
+    distinct = len(np.unique(np.asarray(first).reshape(len(first), -1), axis=0))
+    probe = Probe(
+        draws.values, noise, draws.log_weights, found["aleatoric"], found["epistemic"], None, None, distinct
+    )  # fmt: skip
+    if not _may_be_prior(fit, probe):
+        return probe
+    prior = np.asarray(_prior_functions(key, posterior, fit.model, inputs))
+    return probe._replace(prior_mean=prior.mean(0), prior_std=prior.std(0))
+
+
+def _may_be_prior(fit: Any, probe: Probe) -> bool:
+    """Could this be the prior? Its functions have no trend that stands out from their spread. Cheap to rule out."""
+    posterior = fit.posterior
+    if not isinstance(posterior, WeightPosterior) or posterior.available == 1:
+        return False
+    if fit.model.fixed is not None or hasattr(posterior, "held"):
+        return False  # held weights would have to be held under the prior too
+    return bool((probe.mean.std(0) < 0.5 * probe.std.mean(0)).all())
+
+
+@partial(jax.jit, static_argnames="num")
+def _look(key: jax.Array, posterior: Any, model: Model, inputs: PyTree, num: int | None) -> Any:
+    draws = posterior.outputs(key, model, inputs, num)
+    return draws, mixture.moments(model.likelihood, mixture.flatten(draws))
+
+
+@jax.jit
+def _prior_functions(key: jax.Array, posterior: Any, model: Model, inputs: PyTree) -> jax.Array:
+    """f under the prior [draw, n, out], with the prior's own hyper-parameters those of one draw of the posterior."""
+    key_draw, key_prior = jax.random.split(key)
+    zero = jnp.zeros((), jnp.int32)
+    drawn = posterior.draw(key_draw, zero, zero)
+    params = model.complete(drawn.params)
+    bound = model.prior.bind(model.network.info(params["network"]), params["prior"])
+    weights = bound.sample(key_prior, PRIOR_DRAWS)
+    return jax.lax.map(lambda w: model.network.apply(Variables(w, drawn.state), inputs)[0], weights)

@@ -1,0 +1,44 @@
+"""The section "Can this be believed?": convergence, alarms, and figures of chains."""
+
+from typing import Any
+
+from credo.diagnostics.summary import HEAD, table_rows, verdict
+from credo.report.chains import of_chains
+from credo.report.html import Section, bullets, gallery, paragraphs, table
+
+TITLE = "Can this be believed?"
+CAPTIONS = {
+    "ranks_of_function_value": "Of the function value on which chains disagree most. Wanted: bars near the dashed line "
+    "in every chain; a chain that fills one side stays where the others do not go.",
+    "ranks_of_log_density": "Wanted: bars near the dashed line in every chain.",
+    "energy": "Wanted: changes about as wide as the spread itself; much narrower ones mean that chains crawl through "
+    "the energies.",
+}
+WORDS = (
+    "R-hat compares chains with each other and with their own halves: 1 is agreement, above 1.05 is not. ESS says how "
+    "many independent draws the draws are worth, in the bulk and in the tails of the posterior. Each row shows the "
+    "worst of its numbers. Functions come first: weights are not identified (exchange two hidden units and nothing "
+    "changes), so chains may disagree about weights and still agree about every prediction."
+)
+
+
+def belief(fit: Any, level: int, prefix: str) -> Section:
+    """What speaks for and against the fit."""
+    found = fit.diagnostics
+    sentences = [verdict(found)]
+    if found.divergences is not None:
+        sentences.append(f"{found.divergences} of {found.transitions:,} transitions diverged.")
+    if found.bfmi:
+        sentences.append(f"The lowest E-BFMI of a chain is {min(found.bfmi):.2f}; above 0.3 is well.")
+    alarms = [str(alarm) for alarm in found.alarms]
+    body = paragraphs(sentences)
+    if alarms:
+        body += f"<p><strong>Alarms</strong></p>{bullets(alarms)}"
+    else:
+        body += paragraphs(["No alarm was raised."])
+    if found.convergence:
+        body += table(HEAD, table_rows(found), numbers=True) + paragraphs([WORDS])
+    figures = of_chains(fit)
+    if figures:
+        body += gallery(figures, CAPTIONS, f"{prefix}-chains")
+    return Section(TITLE, body, level)

@@ -1,0 +1,102 @@
+"""Simulation-based calibration, and tests of that test (G4). 500 simulations each; false-alarm rate 0.01."""
+
+import jax
+import numpy as np
+import pytest
+
+import credo
+from credo.audit import calibrate, sbc
+from credo.audit.uniformity import uniformity
+
+SIMULATIONS = 500
+
+
+def test_variational_inference_passes_where_mean_field_is_exact():
+    result = calibrate("bayes_by_backprop", "linear", simulations=SIMULATIONS, seed=1, steps=4000)
+    assert result.passed, str(result)
+    assert result.ranks.shape == (SIMULATIONS, 4)
+    assert "uniform" in str(result)
+
+
+def test_a_tenth_of_the_kl_is_caught():
+    result = calibrate("bayes_by_backprop", "linear", simulations=SIMULATIONS, seed=1, steps=4000, beta=0.1)
+    assert not result.passed
+    assert "too narrow" in str(result)
+    assert max(test.p_value for test in result.tests) < 1e-3
+
+
+def small_setting():
+    """A line with inferred noise: quick for a sampler."""
+    setting = sbc.linear_setting()
+    noise = credo.likelihoods.gaussian(noise="inferred", prior_loc=-0.5, prior_scale=0.7)
+    model = credo.Model(credo.networks.mlp([]), credo.priors.normal(1.0), noise)
+    return sbc.Setting("line", model, setting.inputs, setting.targets, setting.places[:2])
+
+
+def test_nuts_passes():
+    result = calibrate("nuts", small_setting(), simulations=SIMULATIONS, seed=2)
+    assert result.passed, str(result)
+    assert result.names == ["f(0, 0)", "f(1, 0)", "log_scale"]
+
+
+def test_a_sampler_at_half_the_temperature_is_caught():
+    setting = small_setting()
+    result = calibrate("nuts", setting, simulations=SIMULATIONS, seed=2, fitted_model=setting.model.tempered(0.5))
+    assert not result.passed
+    assert "too narrow" in str(result)
+    assert min(test.p_value for test in result.tests) < 1e-3
+
+
+def test_a_point_fails_plainly():
+    result = calibrate("map", simulations=100, steps=500)
+    assert not result.passed
+    assert result.plain()["passed"] is False
+
+
+@pytest.mark.full
+def test_nuts_passes_on_a_network_with_fresh_keys():
+    seed = int(np.random.SeedSequence().generate_state(1)[0]) % 2**31
+    result = calibrate("nuts", "network", simulations=SIMULATIONS, seed=seed)
+    assert result.passed, (seed, str(result))
+    setting = sbc.network_setting()
+    cold = setting.model.tempered(0.5)
+    broken = calibrate("nuts", setting, simulations=SIMULATIONS, seed=seed, fitted_model=cold)
+    assert not broken.passed, seed
+
+
+def test_uniformity_keeps_its_false_alarm_rate():
+    """2,000 sets of uniform ranks at a rate of 0.05: between 60 and 145 alarms with probability 1 − 1e-4."""
+    rng = np.random.default_rng(3)
+    alarms = sum(uniformity(rng.integers(0, 20, 200), 19, 0.05).p_value <= 0.05 for _ in range(2000))
+    assert 60 < alarms < 145
+
+
+def test_envelope_and_p_value_agree():
+    rng = np.random.default_rng(4)
+    for spread in (1.0, 1.0, 0.93, 0.8, 0.6):
+        ranks = np.clip((50 + spread * 100 * (rng.uniform(size=500) - 0.5)).astype(int), 0, 99)
+        test = uniformity(ranks, 99, 0.01)
+        outside = ((test.ecdf < test.lower) | (test.ecdf > test.upper)).any()
+        assert outside == (test.p_value < 0.01), spread
+
+
+def test_class_probabilities_can_be_ranked():
+    model = credo.Model(credo.networks.mlp([]), credo.priors.normal(1.0), credo.likelihoods.categorical(3))
+    x = np.linspace(-1, 1, 12, dtype=np.float32)[:, None]
+    setting = sbc.Setting("classes", model, x, np.arange(12) % 3, x[:2])
+    result = calibrate("hmc", setting, simulations=40, num_steps=5, warmup=100, draws=19)
+    assert result.names == ["p(-1)[0]", "p(-1)[1]", "p(-0.818182)[0]", "p(-0.818182)[1]"]
+    assert result.ranks.max() <= 19
+    assert len(np.unique(result.ranks)) > 10
+
+
+def test_learned_noise_cannot_be_simulated():
+    setting = sbc.network_setting()
+    learned = credo.Model(setting.model.network, setting.model.prior, credo.likelihoods.gaussian(noise="learned"))
+    with pytest.raises(credo.errors.Refusal, match="inferred"):
+        calibrate("map", sbc.Setting("x", learned, setting.inputs, setting.targets, setting.places), simulations=20)
+    with pytest.raises(credo.errors.InputError, match="20 simulations"):
+        calibrate("map", simulations=3)
+    with pytest.raises(credo.errors.InputError, match="Unknown setting"):
+        calibrate("map", "nothing")
+    assert jax.default_backend()
