@@ -54,6 +54,18 @@ def test_moments_and_decomposition():
     np.testing.assert_allclose(draws.mean(0), p.mean, atol=5 * p.std.max() / 141)
 
 
+def test_chunks_share_the_draw_of_the_weights_but_not_the_noise():
+    flat = Flat(
+        jnp.asarray([[[0.0]], [[100.0]]]), {"log_scale": jnp.zeros((2, 1))}, jnp.full(2, -np.log(2))
+    )  # fmt: skip
+    chunks = [(slice(i, i + 1), flat) for i in range(3)]
+    p = Predictive(credo.likelihoods.gaussian("inferred"), lambda: iter(chunks), 3, flat=True)
+    draws = p.sample(jax.random.key(0), 200)
+    assert ((draws > 50).all(1) | (draws < 50).all(1)).all()
+    noise = draws - 100 * (draws > 50)
+    assert np.abs(np.corrcoef(noise.T) - np.eye(3)).max() < 0.35  # 5 standard errors of a correlation of 200 pairs
+
+
 def test_entropy_by_quadrature():
     p = mixture(MEANS, SIGMAS)
 

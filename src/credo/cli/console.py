@@ -29,6 +29,7 @@ def plain(value: Any) -> Any:
 WORDS = {
     "log_likelihood": "log likelihood",
     "rmse": "RMSE",
+    "crps": "CRPS",
     "coverage_90": "90 % intervals cover",
     "accuracy": "accuracy",
     "brier": "Brier score",

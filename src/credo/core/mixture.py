@@ -64,7 +64,8 @@ def class_summary(likelihood: Any, draws: Flat) -> dict[str, jax.Array]:
     log_mean = logsumexp(log_probs + draws.log_weights[:, None, None], axis=0)
     divergence = jnp.where(each > 0, each * (log_probs - log_mean), 0.0).sum(-1)
     known = jnp.maximum(_average(divergence, draws), 0.0)
-    return {"mean": mean, "probs_std": std, "entropy": total, "aleatoric": noise, "epistemic": known}
+    parts = {"mean": mean, "log_mean": log_mean, "probs_std": std}
+    return parts | {"entropy": total, "aleatoric": noise, "epistemic": known}
 
 
 @jax.jit
@@ -114,9 +115,10 @@ def quantile(likelihood: Likelihood, draws: Flat, level: jax.Array) -> jax.Array
 
 
 @partial(jax.jit, static_argnames="num")
-def sample(likelihood: Likelihood, draws: Flat, key: jax.Array, num: int) -> jax.Array:
-    """`num` draws of y for every input [num, n, k] ([num, n] for classes)."""
+def sample(likelihood: Likelihood, draws: Flat, key: jax.Array, num: int, chunk: jax.Array) -> jax.Array:
+    """`num` draws of y for every input [num, n, k] ([num, n] for classes): one θ for all chunks, noise of their own."""
     key_pick, key_noise = jax.random.split(key)
+    key_noise = jax.random.fold_in(key_noise, chunk)
     pick = jax.random.categorical(key_pick, draws.log_weights, shape=(num,))
 
     def one(k: jax.Array, index: jax.Array) -> jax.Array:

@@ -1,5 +1,6 @@
 """The predictive distribution at some inputs: a true mixture, with its uncertainty taken apart."""
 
+import itertools
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
@@ -136,6 +137,12 @@ class Predictive:
         return self._summary["mean"]
 
     @property
+    def log_probs(self) -> np.ndarray:
+        """log Σ_k w_k p_k(c) [n, C], finite where a probability is too small for its type."""
+        self._only(("classes",), "log_probs")
+        return self._summary["log_mean"]
+
+    @property
     def probs_std(self) -> np.ndarray:
         """Std_θ[p_θ(c)] for every class [n, C]."""
         self._only(("classes",), "probs_std")
@@ -170,10 +177,23 @@ class Predictive:
         return self.quantile(0.5 - coverage / 2), self.quantile(0.5 + coverage / 2)
 
     def sample(self, key: jax.Array, num: int = 1) -> np.ndarray:
-        """`num` draws of y at every input [num, n, …]; a draw of θ is shared by the inputs of one chunk."""
-        draws = self._each(lambda likelihood, d: jnp.moveaxis(mixture.sample(likelihood, d, key, num), 0, 1))
+        """`num` draws of y at every input [num, n, …]; each is one draw of θ at all inputs, with noise of its own."""
+        chunk = itertools.count()
+
+        def one(likelihood: Likelihood, d: Flat) -> jax.Array:
+            return jnp.moveaxis(mixture.sample(likelihood, d, key, num, np.int32(next(chunk))), 0, 1)
+
+        draws = self._each(one)
         draws = np.moveaxis(draws, 1, 0)
         return draws if self.kind == "classes" else self._real(draws)
+
+    def by_chunk(self, function: Callable[..., Any], targets: Any) -> Any:
+        """`function(likelihood, draws, y, scale)` for chunks of rows, put together: any functional, in bounded memory.
+
+        Draws and y are on the likelihood's own scale; `scale` [k] takes distances to the scale of the targets.
+        """
+        scale = jnp.asarray(self._scale, jnp.float32)
+        return self._each(lambda likelihood, draws, y: function(likelihood, draws, y, scale), self._canonical(targets))
 
     # ------------------------------------------------------------------ entropies
     @cached_property

@@ -15,6 +15,8 @@ PyTree = Any
 class Gaussian(ScaleNoise):
     """y ~ N(f, σ²), one σ for each entry of y; see `gaussian`."""
 
+    normal = True
+
     def log_prob(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
         """−½ ((y − f)/σ)² − log σ − ½ log 2π, summed over the entries of y."""
         log_sigma = self.log_sigma(params)

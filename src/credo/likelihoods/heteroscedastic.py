@@ -21,6 +21,7 @@ class Heteroscedastic(NoParameters):
     floor: Any = leaf(default=1e-3)
 
     kind = "real"
+    normal = True
 
     def prepare(self, targets: np.ndarray) -> np.ndarray:
         """Finite numbers [n, k]."""

@@ -142,17 +142,7 @@ class HamiltonianMethod(Method):
         return Samples(draws, state.network)
 
     def notes(self, trace: dict[str, Any]) -> list[str]:
-        notes = []
-        divergent = int(np.sum(trace["divergent"]))
-        total = int(np.size(trace["divergent"]))
-        if divergent:
-            notes.append(
-                f"{divergent} of {total} transitions diverged: the posterior has places that this step size cannot "
-                "follow; raise target_acceptance towards 0.99 or lower step_size."
-            )
         acceptance = float(np.mean(trace["acceptance"]))
-        if acceptance < 0.5:
-            notes.append(
-                f"Mean acceptance was {acceptance:.2f}, which is low; lower step_size or lengthen the warm-up."
-            )
-        return notes
+        if acceptance >= 0.5:
+            return []
+        return [f"Mean acceptance was {acceptance:.2f}, which is low; lower step_size or lengthen the warm-up."]
