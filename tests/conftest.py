@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[1]
 os.environ.setdefault("CREDO_CACHE", str(ROOT / ".pytest_cache" / "credo"))
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
@@ -10,3 +12,14 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 import credo  # noqa: E402
 
 credo.Model  # noqa: B018  configures JAX before any test touches it
+
+
+@pytest.fixture(autouse=True, scope="module")
+def few_programs():
+    """Forget compiled programs before their memory maps reach the system's limit, where a compiler would crash."""
+    yield
+    maps = Path("/proc/self/maps")
+    if maps.exists() and maps.read_text().count("\n") > 20_000:
+        import jax
+
+        jax.clear_caches()

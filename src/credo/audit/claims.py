@@ -7,45 +7,49 @@ import numpy as np
 from scipy import stats
 
 from credo.audit.problem import Problem
-from credo.audit.truth import Truth, function_values
+from credo.audit.truth import LEVELS, Truth, function_values
 from credo.core.mixture import flatten
 from credo.core.posterior import Draws
 from credo.diagnostics.chains import chain_stats
 
 FALSE_ALARMS = 1e-3  # of the z-tests of one method on one problem, all inputs together
 FLAGGED = 1.01  # R-hat of functions above which chains do not claim to have found everything
+AT = (0.1, 0.5, 0.9)  # levels of the quantiles at which chains are tested
 MEAN, SPREAD = 0.2, 0.05  # bounds on mean_error and on |log std_ratio| for answers that are not chains
 
 
 class Chains(NamedTuple):
     """What chains say about themselves, in function space."""
 
-    z: float  # the largest |z| of means and variances of function values against the truth
+    z: float  # the largest |z| of the shares of draws below true quantiles
     bound: float  # what it stays below with probability 1 − FALSE_ALARMS
     rhat: float
     effective: float
 
 
 def judge_chains(likelihood: Any, draws: Draws, truth: Truth) -> Chains | None:
-    """z = (estimate − truth) / √(Monte-Carlo error² + error of the reference²) for the means of g and of (g − m*)².
+    """z = (share of draws with g ≤ Q*(u) − u) / √(Monte-Carlo error² + error of the reference²), for u near `AT`.
 
-    Function values that never move (probabilities at 0 or 1 to the last digit) are left out. None for single draws.
+    Shares are bounded, so their errors are near normal even where g is skewed (a probability close to 1), and they
+    notice errors of place, of spread and of shape alike. None for single draws and weighted ones.
     """
     members, each = draws.values.shape[:2]
     if each < 8 or draws.log_weights is not None:
         return None
     values = function_values(likelihood, flatten(draws))[0]
     chains = values.reshape(members, each, *values.shape[1:])
-    first, second = chain_stats(chains), chain_stats((chains - truth.mean) ** 2)
-    own = truth.std / np.sqrt(truth.effective)
-    own_square = np.sqrt(2 / truth.effective) * truth.std**2
-    shift = chains.mean((0, 1)) - truth.mean
-    excess = ((chains - truth.mean) ** 2).mean((0, 1)) - truth.std**2
-    with np.errstate(invalid="ignore", divide="ignore"):
-        z = np.stack([shift / np.hypot(first.mcse_mean, own), excess / np.hypot(second.mcse_mean, own_square)])
-    z = z[np.isfinite(z)]
-    bound = float(stats.norm.isf(FALSE_ALARMS / 2 / max(1, len(z))))
-    return Chains(float(np.abs(z).max()), bound, float(np.nanmax(first.rhat)), float(np.nanmin(first.ess_bulk)))
+    whole = chain_stats(chains)
+    z = []
+    for level in AT:
+        place = int(np.abs(LEVELS - level).argmin())
+        below = (chains <= truth.quantiles[place]).astype(np.float64)
+        u = LEVELS[place]
+        own = np.sqrt(u * (1 - u) / truth.effective)
+        # Draws that all lie on one side have no error of their own to show: that of so many independent ones is assumed.
+        error = np.maximum(chain_stats(below).mcse_mean, np.sqrt(u * (1 - u) / (members * each)))
+        z.append((below.mean((0, 1)) - u) / np.hypot(error, own))
+    bound = float(stats.norm.isf(FALSE_ALARMS / 2 / np.size(z)))
+    return Chains(float(np.abs(z).max()), bound, float(np.nanmax(whole.rhat)), float(np.nanmin(whole.ess_bulk)))
 
 
 class Claim(NamedTuple):
