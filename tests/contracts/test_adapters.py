@@ -55,7 +55,7 @@ def small(row):
 
 
 def pairs(names):
-    """Every method with every name: all in `make test-full`; `make test` has each method and each name at least once."""
+    """Every method with every name in `make test-full`; `make test` has each method and each name at least once."""
     quick = {(k % len(names), k % len(ROWS)) for k in range(max(len(names), len(ROWS)))}
     return [
         pytest.param(ROWS[j], name, id=f"{ROWS[j].name}-{name}", marks=[] if (i, j) in quick else [pytest.mark.full])

@@ -45,7 +45,7 @@ def judge_chains(likelihood: Any, draws: Draws, truth: Truth) -> Chains | None:
         below = (chains <= truth.quantiles[place]).astype(np.float64)
         u = LEVELS[place]
         own = np.sqrt(u * (1 - u) / truth.effective)
-        # Draws that all lie on one side have no error of their own to show: that of so many independent ones is assumed.
+        # Draws that all lie on one side show no error of their own: that of as many independent ones is assumed.
         error = np.maximum(chain_stats(below).mcse_mean, np.sqrt(u * (1 - u) / (members * each)))
         z.append((below.mean((0, 1)) - u) / np.hypot(error, own))
     bound = float(stats.norm.isf(FALSE_ALARMS / 2 / np.size(z)))

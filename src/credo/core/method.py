@@ -20,7 +20,8 @@ class Phase:
 
     batch: "random" (a minibatch without replacement within each epoch), "sweep" (every row once, in order),
     "full" (all rows) or "none". `steps` is traced: another number of steps is the same program. Phases that give the
-    same `program` share one compiled program; their `step` sees that name and cannot tell them apart.
+    same `program` share one compiled program; their `step` sees that name and cannot tell them apart. The user's steps,
+    epochs or budget are those of the `main` phase, the last one where none says so.
     """
 
     name: str
@@ -28,6 +29,12 @@ class Phase:
     batch: str = "random"
     keeps_draws: bool = False
     program: str | None = None
+    main: bool = False
+
+
+def main_phase(phases: tuple[Phase, ...]) -> int:
+    """The place of the phase that the user's steps, epochs or budget count."""
+    return next((i for i, phase in enumerate(phases) if phase.main), len(phases) - 1)
 
 
 class Info(NamedTuple):
@@ -50,13 +57,14 @@ class Method:
     several_starts: ClassVar[bool] = False  # True: needs a fresh start for every member, a given one is refused
     members: Any = 1  # chains or ensemble members
     over: Any = "auto"  # how members are mapped: "vmap", "map", "devices" or "auto"
+    precision: ClassVar[str] = "float32"  # "float64": the loop runs it in a local double-precision context
 
     def prepare(self, model: Model) -> tuple[Model, list[str]]:
         """The model as this method sees it, with sentences on what changed; Refusal where mathematics forbids."""
         return model, []
 
     def phases(self, num_data: int, steps: int) -> tuple[Phase, ...]:
-        """The phases of a fit; `steps` is the length of the last one."""
+        """The phases of a fit; `steps` is the length of the main one."""
         raise TypeError(f"{type(self).__name__} does not say its phases")
 
     def init(self, key: jax.Array, model: Model, variables: Variables, data: Batch) -> State:

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 
 from credo.core.model import Model
 from credo.core.network import Variables
+from credo.errors import Refusal
 
 PyTree = Any
 
@@ -31,6 +32,10 @@ class Posterior(Protocol):
         """(members, draws per member) that `outputs` gives when asked for `num` (None: what is natural)."""
         ...
 
+    def view(self, mode: str) -> "Posterior":
+        """The posterior that predicts in another way; raises `credo.errors.Refusal` where it cannot."""
+        ...
+
 
 class WeightPosterior:
     """A posterior over parameters. A subclass says how one draw of one member is made; the rest follows."""
@@ -49,6 +54,12 @@ class WeightPosterior:
     def log_weights(self) -> jax.Array | None:
         """Log weights of stored draws [member, draw], or None where all weigh the same."""
         return None
+
+    def view(self, mode: str) -> Any:
+        """The posterior that predicts in another way ("sampled", "linearised", "probit"), where it can."""
+        if mode == "sampled":
+            return self
+        raise Refusal(f'This posterior predicts with mode="sampled" only, got {mode!r}.')
 
     def draw(self, key: jax.Array, member: jax.Array, index: jax.Array) -> Variables:
         """The draw with this index of this member."""

@@ -12,7 +12,7 @@ from credo.core.batch import bucket
 from credo.core.mixture import Flat
 from credo.core.model import Model
 from credo.core.predictive import Predictive, pad_last
-from credo.errors import InputError, Refusal
+from credo.errors import InputError
 
 PyTree = Any
 CHUNK_BYTES = 2**26  # outputs of all draws for one chunk of inputs
@@ -31,7 +31,7 @@ def predict(
     inputs: PyTree,
     *,
     num_samples: int | None = None,
-    mode: str = "sampled",
+    mode: str | None = None,
     memory: int = KEEP_BYTES,
 ) -> Predictive:
     """The predictive distribution at new inputs.
@@ -41,7 +41,8 @@ def predict(
         fit: the result of `credo.fit` or `credo.load`.
         inputs: array [n, …] (or a tree of them) like the training inputs.
         num_samples: draws of θ; None takes all stored draws, or 200 for each member of a distribution.
-        mode: "sampled": networks evaluated at draws of θ.
+        mode: "sampled" (networks at draws of θ), or what else the posterior offers ("linearised", "probit"); None is its
+            own choice.
         memory: bytes of per-draw outputs to keep for further questions.
 
     Example:
@@ -54,11 +55,10 @@ def predict(
         >>> credo.predict(jax.random.key(1), fit, x).mean.shape
         (40,)
     """
-    if mode != "sampled":
-        raise Refusal(f'This posterior predicts with mode="sampled" only, got {mode!r}.')
     if num_samples is not None and num_samples < 1:
         raise InputError(f"num_samples must be at least 1, got {num_samples}.")
-    model, posterior = fit.model, jax.device_put(fit.posterior)
+    model = fit.model
+    posterior = jax.device_put(fit.posterior if mode is None else fit.posterior.view(mode))
     inputs = checked_inputs(fit, inputs)
     rows = len(jax.tree.leaves(inputs)[0])
     first = jax.tree.map(lambda x: jax.ShapeDtypeStruct((1, *x.shape[1:]), x.dtype), inputs)

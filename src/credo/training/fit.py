@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from credo.core.method import Method
+from credo.core.method import Method, main_phase
 from credo.core.model import Model
 from credo.core.network import Variables
 from credo.errors import InputError, Refusal
@@ -18,7 +18,7 @@ from credo.registry import build_method
 from credo.training.checkpoint import Checkpoint, check_fingerprint, fingerprint
 from credo.training.clock import COMPILING
 from credo.training.config import describe
-from credo.training.loop import Event, Host, Loop, member_keys
+from credo.training.loop import Event, Host, Loop, member_keys, precision
 from credo.training.placement import Placement, place
 from credo.training.source import Source
 from credo.training.status import Status
@@ -33,7 +33,7 @@ class Fit:
     Attributes:
         posterior: what was learned; `credo.predict` asks it.
         model: the model as the method saw it.
-        trace: metrics of the last phase, name → [member, step].
+        trace: metrics of the main phase, name → [member, step].
         outcome: how it ended; `status` says it in sentences, with alarms.
         notes: what happened on the way, in sentences.
         config: every setting, as plain data.
@@ -168,7 +168,7 @@ def fit(
         model: network, prior and likelihood.
         data: (inputs, targets) or (inputs, targets, weights); arrays or memory maps.
         method: a method, its class or its registry name.
-        steps: steps of the last phase, per chain (draws, for samplers). One of steps, epochs and budget.
+        steps: steps of the main phase, per chain (draws, for samplers). One of steps, epochs and budget.
         epochs: passes over the data instead.
         budget: wall-clock time instead ("60s", "5m").
         batch_size: rows of a minibatch; None takes all rows up to 512 and 128 beyond.
@@ -240,10 +240,13 @@ def _finish(loop: Loop, config: dict[str, Any], began: float, compiled: float) -
         if host.outcome == "failed":
             raise Refusal(host.notes[-1])
         raise Refusal(f"The fit was {host.outcome} before it had anything to give.")
-    trace = last.trace()
-    state = jax.tree.map(lambda x: x[:members], loop.carry.state)
-    draws = last.all_draws()
-    posterior = _posterior(method, model, state) if draws is None else method.posterior(model, state, draws)
+    trace = loop.records[len(loop.stages) - 1, main_phase(phases)].trace()
+    with precision(method):
+        state = jax.tree.map(lambda x: x[:members], loop.carry.state)
+        draws = last.all_draws()
+        posterior = _posterior(method, model, state) if draws is None else method.posterior(model, state, draws)
+        if method.precision == "float64":
+            posterior = jax.tree.map(np.asarray, posterior)  # outside of the context JAX would round them
     total, compiling = time.perf_counter() - began, COMPILING.seconds - compiled
     timing = {"seconds_fit": total, "seconds_compile": compiling, "seconds_run": max(0.0, total - compiling)}
     timing["steps"] = int(next(iter(trace.values())).shape[1])

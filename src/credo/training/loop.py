@@ -5,6 +5,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -13,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from credo.core.batch import Batch
-from credo.core.method import Method, Phase
+from credo.core.method import Method, Phase, main_phase
 from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.tree import num_bytes, take
@@ -143,12 +144,14 @@ class Loop:
         steps = self.steps if last and self.steps is not None else method.default_steps
         phases = method.phases(self.source.num_rows, steps)
         if last and self.epochs is not None:
-            if phases[-1].batch != "random":
+            main = main_phase(phases)
+            if phases[main].batch != "random":
                 raise InputError(
                     "epochs counts passes over minibatches; this method uses all rows at once: give steps."
                 )
             count = max(1, round(self.epochs * -(-self.source.num_rows // self.batch_size)))
-            phases = (*phases[:-1], dataclasses.replace(phases[-1], steps=count))
+            counted = dataclasses.replace(phases[main], steps=count)
+            phases = (*phases[:main], counted, *phases[main + 1 :])
         # How many steps a sweep takes is known only here, where the batch size is.
         sweep = -(-self.source.num_rows // self.batch_size)
         phases = tuple(dataclasses.replace(p, steps=sweep) if p.batch == "sweep" else p for p in phases)
@@ -164,9 +167,11 @@ class Loop:
         start = self.start
         if stage > 0:
             before, before_model = self.method(stage - 1), numbers(self.stages[stage - 1][1])
-            start = jax.vmap(partial(before.point, before_model))(self.carry.state)
-        carry = start_members(method, model, self.keys[stage], self.data(), start)
-        self.carry = jax.device_put(carry, self.placement.by_member)
+            with precision(before):
+                start = jax.vmap(partial(before.point, before_model))(self.carry.state)
+        with precision(method):
+            carry = start_members(method, model, self.keys[stage], self.data(), start)
+            self.carry = jax.device_put(carry, self.placement.by_member)
 
     # ------------------------------------------------------------------ running
     def run(self) -> None:
@@ -178,7 +183,8 @@ class Loop:
             while host.stage < len(self.stages):
                 phases = self.phases(host.stage)
                 while host.phase < len(phases):
-                    self._run_phase(phases, bar, interrupt)
+                    with precision(self.stages[host.stage][0]):
+                        self._run_phase(phases, bar, interrupt)
                     if host.outcome != "running":
                         return
                     host.phase, host.step, host.steps = host.phase + 1, 0, 0
@@ -215,8 +221,8 @@ class Loop:
         host, phase = self.host, phases[self.host.phase]
         name = phase.name
         method, model = self.method(host.stage), numbers(self.stages[host.stage][1])
-        last = host.stage == len(self.stages) - 1 and host.phase == len(phases) - 1
-        timed = self.budget is not None and last
+        counted = host.stage == len(self.stages) - 1 and host.phase == main_phase(phases)
+        timed = self.budget is not None and counted
         host.steps = host.steps or (10**9 if timed else int(phase.steps))
         plan = order(self.source.num_rows, self.batch_size)
         keeps, phase = phase.keeps_draws, numbers(shared_program(phase, phases))
@@ -327,8 +333,9 @@ class Loop:
         assert self.checkpoint is not None
         host = Host(**self.checkpoint.host())
         self.host = host
-        like = self._like(host.stage)
-        self.carry = jax.device_put(self.checkpoint.restore(like), self.placement.by_member)
+        with precision(self.stages[host.stage][0]):
+            like = self._like(host.stage)
+            self.carry = jax.device_put(self.checkpoint.restore(like), self.placement.by_member)
         for name in host.segments:
             stage, phase, _ = name.split("-")
             key = (int(stage), int(phase))
@@ -355,6 +362,11 @@ class Loop:
         kind = numbers(shared_program(phases[phase], phases))
         info = step_shapes(self.batch_size, method, model, kind, plan, self.data(), member)[1]
         return jax.tree.structure(info.draw if phases[phase].keeps_draws else None)
+
+
+def precision(method: Method) -> Any:
+    """The context in which a method computes: double precision where it says so, never by the global flag."""
+    return jax.enable_x64(True) if method.precision == "float64" else nullcontext()
 
 
 def shared_program(phase: Phase, phases: tuple[Phase, ...]) -> Phase:
