@@ -71,6 +71,8 @@ def test_evaluate_repeats_the_held_out_scores(name, credo, runs, tables, tmp_pat
     pd.read_csv(tables / f"{name}.csv").iloc[held].to_csv(tmp_path / "held.csv", index=False)
     scores = json.loads(credo("evaluate", out, tmp_path / "held.csv", "--json").stdout)
     assert scores.pop("rows") == 6
+    ends = scores.pop("intervals")
+    assert all(low <= scores[score] <= high for score, (low, high) in ends.items() if score != "ece")
     for score, value in scores.items():
         assert value == pytest.approx(summary["metrics"][f"test_{score}"], rel=1e-5)
     words = credo("evaluate", out, tables / f"{name}.csv").stdout

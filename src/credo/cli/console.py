@@ -37,11 +37,13 @@ WORDS = {
 }
 
 
-def in_words(scores: dict[str, Any]) -> list[str]:
-    """One line for each score, with or without the prefix `test_`."""
+def in_words(scores: dict[str, Any], ends: dict[str, list[float]] | None = None) -> list[str]:
+    """One line for each score, with or without the prefix `test_`, and its interval where that is known."""
     lines = []
     for name, value in scores.items():
         words = WORDS.get(name.removeprefix("test_"))
         if words is not None and value is not None:
-            lines.append(f"  {words:<26}{value:.4g}")
+            low, high = (ends or {}).get(name, (None, None))
+            between = "" if low is None else f"   ({low:.4g} to {high:.4g})"
+            lines.append(f"  {words:<26}{value:.4g}{between}")
     return lines

@@ -15,7 +15,7 @@ def evaluate(
 ) -> None:
     """Score RUN on the rows of TABLE, on the table's own scale."""
     from credo.cli.open import open_table_run
-    from credo.cli.score import predictive_at, scores_of, true_targets
+    from credo.cli.score import intervals_of, predictive_at, true_targets
     from credo.data.tables import read_table
     from credo.errors import InputError
 
@@ -29,8 +29,11 @@ def evaluate(
         say(f"{len(frame) - len(arrays.rows)} of {len(frame)} rows cannot be scored and are left out.")
     predictive = predictive_at(opened.fit, encoder, arrays.inputs, opened.table.get("seed", 0))
     weights = arrays.weights if encoder.weight_column else None
-    scores = scores_of(predictive, true_targets(encoder, arrays.targets), weights)
+    found = intervals_of(predictive, true_targets(encoder, arrays.targets), weights)
+    scores = {name: interval.value for name, interval in found.items()}
+    ends = {name: [interval.low, interval.high] for name, interval in found.items()}
     if as_json:
-        emit(scores | {"rows": len(arrays.rows)})
+        emit(scores | {"rows": len(arrays.rows), "intervals": ends})
     else:
-        print("\n".join([f"{opened.fit.config['method']} on {len(arrays.rows)} rows:", *in_words(scores)]))
+        head = f"{opened.fit.config['method']} on {len(arrays.rows)} rows, with 90 % bootstrap intervals:"
+        print("\n".join([head, *in_words(scores, ends)]))

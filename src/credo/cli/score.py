@@ -8,9 +8,16 @@ import numpy as np
 from credo.core.predict import predict
 from credo.core.predictive import Predictive
 from credo.data.encoder import TableEncoder
+from credo.metrics.bootstrap import Interval
 from credo.metrics.scores import summarise as scores_of
+from credo.metrics.scores import summarise_with_intervals
 
-__all__ = ["predictive_at", "scores_of", "true_targets"]
+__all__ = ["intervals_of", "predictive_at", "scores_of", "true_targets"]
+
+
+def intervals_of(predictive: Predictive, targets: np.ndarray, weights: Any) -> dict[str, Interval]:
+    """The scores with bootstrap intervals; a fixed key, so that the same table gives the same ends."""
+    return summarise_with_intervals(predictive, targets, key=jax.random.key(0), weights=weights)
 
 
 def predictive_at(fit: Any, encoder: TableEncoder, inputs: np.ndarray, seed: int = 0) -> Predictive:

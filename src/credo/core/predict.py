@@ -41,8 +41,8 @@ def predict(
         fit: the result of `credo.fit` or `credo.load`.
         inputs: array [n, …] (or a tree of them) like the training inputs.
         num_samples: draws of θ; None takes all stored draws, or 200 for each member of a distribution.
-        mode: "sampled" (networks at draws of θ), or what else the posterior offers ("linearised", "probit"); None leaves
-            the choice to it.
+        mode: "sampled" (networks at draws of θ), or what else the posterior offers ("linearised", "probit"); None
+            leaves the choice to it.
         memory: bytes of per-draw outputs to keep for further questions.
 
     Example:
