@@ -18,9 +18,9 @@ demo: $(STAMP)
 	$(BIN)/credo demo --out demo
 
 # Most of the tests' time is compilation of small programs that run for milliseconds: XLA is told not to polish them.
-# `make test-full` leaves it at its defaults.
+# `make test-full` leaves it at its defaults. One file stays on one worker, so that its programs are compiled once.
 test: $(STAMP)
-	JAX_DISABLE_MOST_OPTIMIZATIONS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m "not full" --durations=15
+	JAX_DISABLE_MOST_OPTIMIZATIONS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m "not full" --durations=15
 
 test-full: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --dist worksteal

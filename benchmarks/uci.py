@@ -47,7 +47,7 @@ GRID: dict[str, list[Choice]] = {
     "map": [Choice(scale=s) for s in (0.5, 1.0, 2.0, 4.0)],
     "bayes_by_backprop": [Choice(scale=s, steps=n) for s in (1.0, 2.0, 4.0) for n in (20_000, 60_000)],
     "deep_ensemble": [
-        Choice(scale=s, likelihood=name) for s in (1.0, 2.0, 4.0) for name in ("gaussian", "heteroscedastic")
+        Choice(scale=s, likelihood=name) for s in (0.25, 0.5, 1.0, 2.0) for name in ("gaussian", "heteroscedastic")
     ],
     "mc_dropout": [Choice((("rate", r),), scale=s, steps=20_000) for r in (0.005, 0.02, 0.05) for s in (2.0, 4.0)],
     "laplace": [Choice(scale=s) for s in (1.0, 2.0, 4.0)],

@@ -76,7 +76,17 @@ def test_shapes_and_protocol(likelihood, targets):
     assert likelihood.log_prior(params).shape == ()
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if not name.endswith(("known", "inferred"))])
+SLOW = ("negative_binomial", "student_t", "poisson")  # samplers that take seconds to compile
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.full] if name in SLOW else [])
+        for name in CASES
+        if not name.endswith(("known", "inferred"))
+    ],
+)
 def test_draws_at_once_are_draws_one_by_one(name):
     likelihood, targets = CASES[name]
     targets, params, outputs = setting(likelihood, targets)

@@ -46,7 +46,6 @@ def start(method, folder, out):
     ("method", "times"),
     [
         ("bayes_by_backprop", 2),
-        ("nuts", 2),
         pytest.param("bayes_by_backprop", 5, marks=pytest.mark.full),
         pytest.param("nuts", 5, marks=pytest.mark.full),
     ],
