@@ -219,3 +219,25 @@ def predict(seed: int, sizes: Sizes) -> Measured:
         cold_value=first,
         facts={"draws": sizes.predict_draws, "inputs": sizes.predict_inputs},
     )
+
+
+def ensemble(seed: int, sizes: Sizes) -> Measured:
+    """Steps per second summed over the members of a deep ensemble trained as one computation."""
+    steps = sizes.ensemble_steps
+    result, fits = timed_fits(
+        seed,
+        sizes.ensemble * steps,
+        sizes.repeats,
+        model=credo.Model(
+            network=credo.networks.mlp([sizes.hidden, sizes.hidden], activation="relu"),
+            prior=credo.priors.normal(1.0),
+            likelihood=credo.likelihoods.heteroscedastic(),
+        ),
+        data=problems.regression(sizes),
+        method=credo.methods.DeepEnsemble(size=sizes.ensemble, learning_rate=sizes.learning_rate),
+        steps=steps,
+        batch_size=sizes.batch_size,
+    )
+    losses = check_optimised(fits, sizes, steps, members=sizes.ensemble)
+    result.facts |= {"members": sizes.ensemble, "steps": steps, "last_loss": float(losses[:, -100:].mean())}
+    return result

@@ -69,6 +69,8 @@ CASES: tuple[Case, ...] = (
     Case("nuts", "numpyro", "parallel", ESS, "numpyro_mcmc", "nuts", {"chain_method": "parallel"}, devices=4),
     Case("nuts", "numpyro", "vectorized", ESS, "numpyro_mcmc", "nuts", {"chain_method": "vectorized"}),
     credo("predict", SECONDS),
+    credo("ensemble", STEPS),
+    Case("ensemble", "torch", "one by one", STEPS, "torch_cases", "ensemble"),
 )
 
 
@@ -134,6 +136,13 @@ COMPARISONS: tuple[Comparison, ...] = (
     Comparison("HMC, 4 chains, N=1000", "BlackJAX hmc, vmap", "hmc", ("hmc/blackjax/vmap",), 2.0),
     Comparison("NUTS, 4 chains, 8-10-1", "NumPyro parallel", "nuts", ("nuts/numpyro/parallel",)),
     Comparison("NUTS, 4 chains, 8-10-1", "NumPyro vectorised", "nuts", ("nuts/numpyro/vectorized",)),
+    Comparison(
+        "Deep ensemble of 10, 8-50-50-2, M=32, 100 epochs",
+        "ten torch fits one after another",
+        "ensemble",
+        ("ensemble/torch/one by one",),
+        30.0,
+    ),
 )
 PREDICT_RSS_MB = 1500.0
 

@@ -42,7 +42,15 @@ class Sizes:
     predict_hidden: int = 100
     predict_inputs: int = 10_000
     predict_draws: int = 1000
+    # deep ensemble: MLP 8-50-50-2, relu, heteroscedastic noise
+    ensemble: int = 10
+    ensemble_epochs: int = 100
     repeats: int = 3
+
+    @property
+    def ensemble_steps(self) -> int:
+        """Steps of one member."""
+        return self.ensemble_epochs * -(-self.num_data // self.batch_size)
 
     def quick(self) -> "Sizes":
         """A few steps of everything: proves that a case runs, measures nothing."""
@@ -58,6 +66,8 @@ class Sizes:
             draws=10,
             predict_inputs=200,
             predict_draws=20,
+            ensemble=3,
+            ensemble_epochs=2,
             repeats=2,
         )
 
