@@ -13,7 +13,9 @@ README = Path(__file__).resolve().parents[1] / "README.md"
 BEGIN, END = "<!-- methods:begin -->", "<!-- methods:end -->"
 TRUTH = {
     "posterior": "draws from the exact posterior",
+    "gaussian": "the exact posterior",
     "mean_field": "the closest mean-field Gaussian",
+    "mean": "the posterior mean; its spread is not the posterior's",
     "mode": "the posterior mode",
     "least_squares": "least squares",
 }

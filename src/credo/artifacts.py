@@ -119,6 +119,7 @@ def _encode_model(fit: Fit, arrays: codec.Arrays) -> dict[str, Any]:
         "input_dtype": codec.encode(fit.input_dtype, arrays),
         "target_shape": list(fit.target_shape),
         "phases": list(fit.phases),
+        "main_phase": _main(fit),
     }
 
 
@@ -139,11 +140,15 @@ def _parameters(fit: Fit) -> dict[str, list[int]] | None:
 
 
 def _traces(fit: Fit) -> dict[str, np.ndarray]:
-    last = f"phase/{list(fit.phases)[-1]}" if fit.phases else "trace"
-    earlier = {f"phase/{p}/{k}": v for p, t in list(fit.phases.items())[:-1] for k, v in t.items()}
-    return {k: np.asarray(v, order="C") for k, v in earlier.items()} | {
-        f"{last}/{k}": np.asarray(v, order="C") for k, v in fit.trace.items()
-    }
+    main = _main(fit)
+    phases = dict(fit.phases) | {main: fit.trace}
+    return {f"phase/{p}/{k}": np.asarray(v, order="C") for p, trace in phases.items() for k, v in trace.items()}
+
+
+def _main(fit: Fit) -> str:
+    """The phase whose metrics are the fit's trace: the last one unless another is."""
+    names = list(fit.phases) or ["fit"]
+    return next((name for name, trace in fit.phases.items() if trace is fit.trace), names[-1])
 
 
 def _json(document: Any) -> bytes:

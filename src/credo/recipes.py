@@ -49,7 +49,8 @@ def parse_network(text: str) -> MLP:
     widths = [width for width in rest[0].split(",") if width] if rest else []
     if name != "mlp" or not 1 <= len(rest) <= 2 or not all(width.isdigit() for width in widths):
         raise InputError(f'Unknown network {text!r}: write "mlp:50,50" or, with an activation, "mlp:50,50:tanh".')
-    return mlp([int(width) for width in widths], *rest[1:])
+    activation = rest[1] if len(rest) > 1 else "relu"
+    return mlp([int(width) for width in widths], activation)
 
 
 def parse_value(text: str) -> int | float | bool | str:

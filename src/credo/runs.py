@@ -139,7 +139,7 @@ def _fit(documents: dict[str, Any], tensors: dict[str, Any], network: Any, folde
     return Fit(
         posterior,
         dataclasses.replace(model, network=network),
-        trace[list(trace)[-1]] if trace else {},
+        trace[document.get("main_phase", list(trace)[-1])] if trace else {},
         status["outcome"],
         tuple(status["notes"]),
         documents["config.json"]["fit"],

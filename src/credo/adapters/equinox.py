@@ -32,6 +32,7 @@ class Structure(NamedTuple):
     slots: tuple[Slot, ...]
     facts: tuple[tuple[str, plain.Fact], ...]
     stateful: bool
+    rates: tuple[float, ...] = ()  # of its dropout layers
 
 
 @struct
@@ -62,7 +63,20 @@ class EquinoxNetwork:
         self, variables: Variables, inputs: PyTree, *, key: jax.Array | None = None, train: bool = False
     ) -> tuple[jax.Array, PyTree]:
         """Outputs [n, num_outputs] and the new batch statistics; dropout acts when training with a key."""
-        stochastic = train and key is not None
+        return self._call(variables, inputs, key, train, stochastic=train and key is not None)
+
+    def apply_masked(self, variables: Variables, inputs: PyTree, key: jax.Array) -> jax.Array:
+        """Outputs under one draw of the dropout masks, the same for every row; batch statistics stay as they are."""
+        return plain.each_row(lambda x: self._call(variables, x, key, False, stochastic=True)[0], inputs)
+
+    @property
+    def dropout_rates(self) -> tuple[float, ...]:
+        """Rates of its dropout layers."""
+        return self.structure.rates
+
+    def _call(
+        self, variables: Variables, inputs: PyTree, key: jax.Array | None, train: bool, stochastic: bool
+    ) -> tuple[jax.Array, PyTree]:
         module, state = self._merge(variables)
         module = _set_mode(module, train=train, stochastic=stochastic)
         takes_key = "key" in plain.accepted(type(module).__call__)
@@ -146,7 +160,11 @@ def _structure(whole: tuple[Any, Any]) -> Structure:
         if slots[-1].role == "static":
             static.append(value)
     stateful = len(jax.tree.leaves(whole[1])) > 0
-    return Structure(plain.Held(treedef), plain.Held(tuple(static)), tuple(slots), tuple(_facts(whole[0])), stateful)
+    dropout = plain.require("equinox", "equinox").nn.Dropout
+    layers = jax.tree.leaves(whole[0], is_leaf=lambda x: isinstance(x, dropout))
+    rates = tuple(float(layer.p) for layer in layers if isinstance(layer, dropout))
+    facts = tuple(_facts(whole[0]))
+    return Structure(plain.Held(treedef), plain.Held(tuple(static)), tuple(slots), facts, stateful, rates)
 
 
 def _slot(path: tuple[Any, ...], value: Any) -> Slot:
@@ -200,15 +218,18 @@ def _facts(module: Any) -> list[tuple[str, plain.Fact]]:
             return {"weight": ("embedding", 1, layer.embedding_size)}  # one row is looked up: no sum
         if isinstance(layer, cells):
             sizes = {"weight_ih": layer.input_size, "weight_hh": layer.hidden_size}
-            facts: dict[str, plain.Fact] = {k: ("kernel", n, layer.hidden_size) for k, n in sizes.items()}
+            facts: dict[str, plain.Fact] = {k: ("kernel", n, layer.hidden_size, -1) for k, n in sizes.items()}
             bias: plain.Fact = ("bias", sum(sizes.values()), layer.hidden_size)
             return facts | {"bias": bias, "bias_n": bias}
         if isinstance(layer, nn.Linear):
             ins, outs = (1 if n == "scalar" else n for n in (layer.in_features, layer.out_features))
+            axis: int | None = -1
         else:
+            # A group sees only its own channels, so no one axis has them all.
+            axis = -1 - len(layer.kernel_size) if layer.groups == 1 else None
             window = math.prod(layer.kernel_size)
             ins, outs = (window * n // layer.groups for n in (layer.in_channels, layer.out_channels))
-        return {"weight": ("kernel", ins, outs), "bias": ("bias", ins, outs)}
+        return {"weight": ("kernel", ins, outs, axis), "bias": ("bias", ins, outs)}
 
     flat = jax.tree_util.tree_flatten_with_path(module, is_leaf=lambda x: isinstance(x, known))[0]
     return [

@@ -1,4 +1,4 @@
-"""Fan-in and fan-out of Flax layers: NNX and Linen lay their kernels out in the same way."""
+"""Fan-in, fan-out and input axis of Flax layers: NNX and Linen lay their kernels out in the same way."""
 
 import math
 from typing import Any
@@ -26,6 +26,8 @@ def rule_of(library: Any, layer: Any) -> Rule | None:
         return ("conv", _count(layer.kernel_size), groups, getattr(layer, "transpose_kernel", False))
     if known("Einsum"):
         return ("einsum", layer.einsum_str.replace(" ", "")) if layer.einsum_str else None
+    if known("Dropout"):
+        return ("dropout", layer.rate)
     # The parameters of an optimised LSTM live in a helper that Linen does not export.
     if known("Dense", "Linear", "ConvLocal") or type(layer).__name__ == "DenseParams":
         return ("dense", 1, 1)
@@ -35,13 +37,28 @@ def rule_of(library: Any, layer: Any) -> Rule | None:
 
 
 def fact(rule: Rule | None, name: str, kernel: Shape | None) -> Fact:
-    """Kind, fan-in and fan-out of a layer's parameter; `kernel` is the shape of the layer's main array."""
+    """Kind, fans and input axis of a layer's parameter; `kernel` is the shape of the layer's main array."""
     kind = KINDS.get(name.rpartition("/")[2], "other")
     if rule is None or kind == "other":
         return OTHER
     if rule[0] == "norm" or kernel is None:
         return kind, None, None
-    return kind, *_fans(rule, kernel)
+    fan_in, fan_out = _fans(rule, kernel)
+    return (kind, fan_in, fan_out, _input_axis(rule)) if kind == "kernel" else (kind, fan_in, fan_out)
+
+
+def _input_axis(rule: Rule) -> int | None:
+    """Where the inputs lie, counted from the end; None where they take several axes or groups see only their own."""
+    match rule:
+        case ("dense", 1, outs):
+            return -1 - outs
+        case ("conv", _, 1, flipped):
+            return -1 if flipped else -2
+        case ("einsum", equation):
+            letters, outputs = equation.split(",")[1].replace("...", "").split("->")
+            summed = [i - len(letters) for i, letter in enumerate(letters) if letter not in outputs]
+            return summed[0] if len(summed) == 1 else None
+    return None
 
 
 def _fans(rule: Rule, kernel: Shape) -> tuple[int, int]:

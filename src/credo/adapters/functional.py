@@ -5,7 +5,7 @@ from typing import Any
 
 import jax
 
-from credo.adapters.plain import OTHER, Fact, accepted, as_rows, check_outputs, hashable, info_tree
+from credo.adapters.plain import OTHER, Fact, accepted, as_rows, check_outputs, each_row, hashable, info_tree
 from credo.core.network import Variables
 from credo.core.tree import matches, path_string, struct
 from credo.errors import InputError
@@ -23,6 +23,7 @@ class FunctionalNetwork:
     facts: Any = ()
 
     pretrained = False
+    dropout_rates = None  # what a function does with its key is its own affair
 
     def init(self, key: jax.Array, inputs: PyTree, num_outputs: int) -> Variables:
         """Fresh parameters from the user's function."""
@@ -38,6 +39,10 @@ class FunctionalNetwork:
         given = {"key": key if train else None, "train": train}
         options = {name: given[name] for name in accepted(self.apply_function) & set(given)}
         return as_rows(self.apply_function(variables.params, inputs, **options)), variables.state
+
+    def apply_masked(self, variables: Variables, inputs: PyTree, key: jax.Array) -> jax.Array:
+        """Outputs under one draw of what the user's function does with its key, the same for every row."""
+        return each_row(lambda x: self.apply(variables, x, key=key, train=True)[0], inputs)
 
     def info(self, params: PyTree) -> PyTree:
         """What the user said about each parameter, else kind "other" without fan-in."""
@@ -62,7 +67,8 @@ def from_functions(
         apply: `apply(params, inputs) -> outputs` of shape [n, out]; it may also take `key` (None in
             prediction) and `train`.
         info: (kind, fan_in, fan_out) by glob on paths, the first match decides, or a function of
-            (path, shape); priors that scale with the fan-in need it.
+            (path, shape); priors that scale with the fan-in need it. A kernel's fourth entry is the axis of its
+            inputs, which dropout on weight rows needs: ("kernel", 3, 1, 0).
 
     Example:
         >>> import jax, credo
@@ -85,8 +91,9 @@ def from_functions(
 
 
 def _checked(fact: Any, path: str) -> Fact:
-    if not isinstance(fact, tuple) or len(fact) != 3 or fact[0] not in KINDS:
+    if not isinstance(fact, tuple) or len(fact) not in (3, 4) or fact[0] not in KINDS:
         raise InputError(
-            f"info for '{path}' must be (kind, fan_in, fan_out) with a kind out of {', '.join(KINDS)}, got {fact!r}."
+            f"info for '{path}' must be (kind, fan_in, fan_out) or (kind, fan_in, fan_out, input_axis) with a kind out "
+            f"of {', '.join(KINDS)}, got {fact!r}."
         )
     return fact

@@ -54,13 +54,27 @@ class LinenNetwork:
         self, variables: Variables, inputs: PyTree, *, key: jax.Array | None = None, train: bool = False
     ) -> tuple[jax.Array, PyTree]:
         """Outputs [n, num_outputs] and the new batch statistics; dropout acts when training with a key."""
+        return self._call(variables, inputs, key, train)
+
+    def apply_masked(self, variables: Variables, inputs: PyTree, key: jax.Array) -> jax.Array:
+        """Outputs under one draw of the dropout masks, the same for every row; batch statistics stay as they are."""
+        return plain.each_row(lambda x: self._call(variables, x, key, True, frozen=True)[0], inputs)
+
+    @property
+    def dropout_rates(self) -> tuple[float, ...]:
+        """Rates of its dropout layers; known once it has seen inputs."""
+        return tuple(float(rule[1]) for rule in _rules(self.module).values() if rule and rule[0] == "dropout")
+
+    def _call(
+        self, variables: Variables, inputs: PyTree, key: jax.Array | None, train: bool, frozen: bool = False
+    ) -> tuple[jax.Array, PyTree]:
         module, stochastic = self.module.value, train and key is not None
         options: dict[str, Any] = dict(plain.mode_options(type(module).__call__, train=train, stochastic=stochastic))
         if stochastic and key is not None:
             dropout, other = jax.random.split(key)
             options["rngs"] = {"dropout": dropout, "params": other}
-        mutable = list(variables.state) if train else []
-        with self._watched(stochastic=stochastic):
+        mutable = list(variables.state) if train and not frozen else []
+        with self._watched(stochastic=stochastic, frozen=frozen):
             outputs, state = module.apply(
                 {"params": variables.params, **variables.state}, inputs, mutable=mutable, **options
             )
@@ -75,8 +89,9 @@ class LinenNetwork:
             )
         return plain.info_tree(params, dict(_facts(rules, params)))
 
-    def _watched(self, *, stochastic: bool) -> Any:
-        """Notes the type of every layer that is called, and keeps dropout off where nothing is drawn."""
+    def _watched(self, *, stochastic: bool, frozen: bool = False) -> Any:
+        """Notes the type of every layer that is called; keeps dropout off where nothing is drawn, and batch statistics
+        as they are where they are frozen."""
         nn, rules = plain.require("flax.linen", "flax"), _rules(self.module)
 
         def watch(call: Callable[..., Any], args: Any, kwargs: Any, context: Any) -> Any:
@@ -85,6 +100,10 @@ class LinenNetwork:
                 rules.setdefault(layer.path, flax_layers.rule_of(nn, layer))
             if isinstance(layer, nn.Dropout) and context.method_name == "__call__" and not stochastic:
                 return args[0]
+            if frozen and isinstance(layer, nn.BatchNorm) and context.method_name == "__call__":
+                # A layer may have the switch as a field, which refuses it in the call; this copy lives for one call.
+                object.__setattr__(layer, "use_running_average", None)
+                args, kwargs = args[:1], kwargs | {"use_running_average": True}
             return call(*args, **kwargs)
 
         return nn.intercept_methods(watch)

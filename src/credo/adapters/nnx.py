@@ -29,6 +29,7 @@ class Structure(NamedTuple):
     graphdef: plain.Held
     slots: tuple[Slot, ...]
     facts: tuple[tuple[str, plain.Fact], ...]
+    rates: tuple[float, ...] = ()  # of its dropout layers
 
 
 @struct
@@ -63,8 +64,23 @@ class NNXNetwork:
         self, variables: Variables, inputs: PyTree, *, key: jax.Array | None = None, train: bool = False
     ) -> tuple[jax.Array, PyTree]:
         """Outputs [n, num_outputs] and the new batch statistics; dropout acts when training with a key."""
+        return self._call(variables, inputs, key, train, stochastic=train and key is not None)
+
+    def apply_masked(self, variables: Variables, inputs: PyTree, key: jax.Array) -> jax.Array:
+        """Outputs under one draw of the dropout masks, the same for every row; batch statistics stay as they are."""
+        # Where there are no statistics `train` can do no harm, and a network's own switch may need it.
+        train = not jax.tree.leaves(variables.state)
+        return plain.each_row(lambda x: self._call(variables, x, key, train, stochastic=True)[0], inputs)
+
+    @property
+    def dropout_rates(self) -> tuple[float, ...]:
+        """Rates of its dropout layers."""
+        return self.structure.rates
+
+    def _call(
+        self, variables: Variables, inputs: PyTree, key: jax.Array | None, train: bool, stochastic: bool
+    ) -> tuple[jax.Array, PyTree]:
         nnx = plain.require("flax.nnx", "flax")
-        stochastic = train and key is not None
         key = key if key is not None else jax.random.key(0)
         module = self._merge(variables, key)
         module.set_attributes(deterministic=not stochastic, use_running_average=not train, raise_if_not_found=False)
@@ -157,7 +173,8 @@ def _structure(module: Any) -> Structure:
         if role == "params":
             layer = functools.reduce(_child, path[:-1], module)
             facts.append(("/".join(map(str, path)), _fact(nnx, layer, str(path[-1]))))
-    return Structure(plain.Held(graphdef), tuple(slots), tuple(facts))
+    rates = tuple(float(layer.rate) for _, layer in nnx.iter_modules(module) if isinstance(layer, nnx.Dropout))
+    return Structure(plain.Held(graphdef), tuple(slots), tuple(facts), rates)
 
 
 def _fact(nnx: Any, layer: Any, name: str) -> plain.Fact:

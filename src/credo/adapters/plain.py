@@ -12,7 +12,8 @@ from credo.core.tree import path_string
 from credo.errors import InputError
 
 PyTree = Any
-Fact = tuple[str, int | None, int | None]  # kind, fan-in, fan-out
+Fact = tuple[str, int | None, int | None] | tuple[str, int | None, int | None, int | None]
+# kind, fan-in, fan-out and, for kernels that say it, the axis of their inputs
 
 OTHER: Fact = ("other", None, None)
 
@@ -105,7 +106,8 @@ def info_tree(params: PyTree, facts: Mapping[str, Fact]) -> PyTree:
 
     def one(path: Any, x: jax.Array) -> ParamInfo:
         name = path_string(path)
-        return ParamInfo(name, *facts.get(name, OTHER), shape=tuple(x.shape))
+        kind, fan_in, fan_out, *axis = facts.get(name, OTHER)
+        return ParamInfo(name, kind, fan_in, fan_out, tuple(x.shape), *axis)
 
     return jax.tree_util.tree_map_with_path(one, params)
 
@@ -113,6 +115,11 @@ def info_tree(params: PyTree, facts: Mapping[str, Fact]) -> PyTree:
 def as_rows(outputs: Any) -> jax.Array:
     """Outputs [n, out]; a network may return [n] for one output."""
     return outputs[:, None] if getattr(outputs, "ndim", None) == 1 else outputs
+
+
+def each_row(function: Callable[[PyTree], jax.Array], inputs: PyTree) -> jax.Array:
+    """Outputs [n, out] of a function that sees one row [1, …] at a time: what it draws from a key, all rows share."""
+    return jax.vmap(lambda x: function(jax.tree.map(lambda a: a[None], x))[0])(inputs)
 
 
 def check_outputs(network: Network, variables: Variables, inputs: PyTree, num_outputs: int) -> None:

@@ -71,6 +71,10 @@ def _spread_met(problem: Problem, row: dict[str, Any]) -> bool:
     return row["mean_error"] < MEAN and row["std_ratio"] > 0 and abs(np.log(row["std_ratio"])) < SPREAD
 
 
+def _mean_met(problem: Problem, row: dict[str, Any]) -> bool:
+    return row["mean_error"] < MEAN and 0 < row["std_ratio"] < 1 + SPREAD
+
+
 def _point_met(problem: Problem, row: dict[str, Any]) -> bool:
     return row["mean_error"] < MEAN and row["std_ratio"] < NOTHING
 
@@ -79,6 +83,7 @@ CLAIMS = {
     "posterior": Claim("exact in the limit of many draws", lambda problem: True, _chain_met),
     "gaussian": Claim("exact where the posterior is Gaussian", lambda problem: problem.gaussian, _spread_met),
     "mean_field": Claim("exact where the posterior is a product", lambda problem: problem.factorised, _spread_met),
+    "mean": Claim("right on the mean of a Gaussian posterior, if too sure", lambda p: p.gaussian, _mean_met),
     "mode": Claim("the mode, which is the mean of a Gaussian posterior", lambda p: p.gaussian, _point_met),
     "least_squares": Claim("the best fit, which no posterior is", lambda problem: False, lambda problem, row: False),
 }

@@ -28,8 +28,12 @@ class Prior(Protocol):
     under `log_hyperprior`.
     """
 
-    def init(self) -> PyTree:
-        """Start values of the prior's own hyper-parameters."""
+    def init(self, info: PyTree = None) -> PyTree:
+        """Start values of the prior's own hyper-parameters for the weights that `info` describes."""
+        ...
+
+    def sample_hyper(self, key: jax.Array, info: PyTree) -> PyTree:
+        """One draw of the hyper-parameters from their prior."""
         ...
 
     def log_hyperprior(self, params: PyTree) -> jax.Array:

@@ -9,7 +9,7 @@ from credo.core.batch import Batch
 from credo.core.distribution import Prior
 from credo.core.likelihood import Likelihood
 from credo.core.network import Network, Variables
-from credo.core.tree import Select, leaf, selected, struct
+from credo.core.tree import Select, leaf, paths, selected, struct
 from credo.errors import Refusal
 
 PyTree = Any
@@ -44,7 +44,7 @@ class Model:
         params = {
             "network": network.params,
             "likelihood": self.likelihood.init(batch.targets, batch.weight),
-            "prior": self.prior.init(),
+            "prior": self.prior.init(self.network.info(network.params)),
         }
         return Variables(self.free(params), network.state)
 
@@ -75,11 +75,17 @@ class Model:
         key_init, key_weights, key_noise = jax.random.split(key, 3)
         variables = self.init(key_init, batch)
         params = self.complete(variables.params)
-        if jax.tree.leaves(params["prior"]):
-            raise Refusal("This prior's own hyper-parameters cannot be drawn; give a prior without them.")
-        weights = self.prior.bind(self.network.info(params["network"]), params["prior"]).sample(key_weights, 1)
+        info, hyper = self.network.info(params["network"]), params["prior"]
+        if jax.tree.leaves(hyper):
+            key_hyper, key_weights = jax.random.split(key_weights)
+            drawn = self.prior.sample_hyper(key_hyper, info)
+            if paths(drawn) != paths(hyper):
+                raise Refusal("This prior does not say how its own hyper-parameters are drawn; give it `sample_hyper`.")
+            hyper = drawn
+        weights = self.prior.bind(info, hyper).sample(key_weights, 1)
         drawn = params | {
             "network": jax.tree.map(lambda x: x[0], weights),
+            "prior": hyper,
             "likelihood": self.likelihood.sample_prior(key_noise, batch.targets),
         }
         return Variables(self.free(drawn), variables.state)

@@ -18,7 +18,8 @@ class Variables(NamedTuple):
 class ParamInfo(NamedTuple):
     """Facts about one parameter array, told by its layer and never guessed from its shape.
 
-    kind: "kernel", "bias", "scale", "embedding" or "other". fan_in/fan_out: None where the layer has none.
+    kind: "kernel", "bias", "scale", "embedding" or "other". fan_in/fan_out: None where the layer has none. input_axis:
+    the axis of a kernel along which the layer's inputs (units, channels) lie; None where there is no single one.
     """
 
     path: str
@@ -26,6 +27,7 @@ class ParamInfo(NamedTuple):
     fan_in: int | None
     fan_out: int | None
     shape: tuple[int, ...]
+    input_axis: int | None = None
 
 
 @runtime_checkable

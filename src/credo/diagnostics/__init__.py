@@ -13,6 +13,8 @@ from credo.diagnostics.chains import rhat as rhat
 from credo.diagnostics.diagnose import Convergence as Convergence
 from credo.diagnostics.diagnose import Diagnostics as Diagnostics
 from credo.diagnostics.diagnose import diagnose as diagnose
+from credo.diagnostics.gradient_variance import GradientVariance as GradientVariance
+from credo.diagnostics.gradient_variance import gradient_variance as gradient_variance
 from credo.diagnostics.gradients import GradientNoise as GradientNoise
 from credo.diagnostics.gradients import StepSize as StepSize
 from credo.diagnostics.gradients import gradient_noise as gradient_noise

@@ -6,14 +6,22 @@ from credo.registry import CLASSES
 
 if TYPE_CHECKING:
     from credo.methods.bayes_by_backprop import BayesByBackprop as BayesByBackprop
+    from credo.methods.black_box_vi import BlackBoxVI as BlackBoxVI
     from credo.methods.combine import replicate as replicate
     from credo.methods.combine import subset as subset
     from credo.methods.combine import then as then
     from credo.methods.deep_ensemble import DeepEnsemble as DeepEnsemble
     from credo.methods.hmc import HMC as HMC
+    from credo.methods.ivon import IVON as IVON
+    from credo.methods.laplace import Laplace as Laplace
+    from credo.methods.last_layer import LastLayer as LastLayer
     from credo.methods.map import MAP as MAP
     from credo.methods.map import MaximumLikelihood as MaximumLikelihood
+    from credo.methods.mc_dropout import MCDropout as MCDropout
     from credo.methods.nuts import NUTS as NUTS
+    from credo.methods.svgd import SVGD as SVGD
+    from credo.methods.swag import SWAG as SWAG
+    from credo.methods.swag import MultiSWAG as MultiSWAG
 
 _COMBINATORS = ("replicate", "subset", "then")
 

@@ -1,4 +1,4 @@
-"""Bayes by Backprop: mean-field Gaussian variational inference by reparameterisation."""
+"""Bayes by Backprop: Gaussian variational inference by reparameterisation."""
 
 import dataclasses
 from typing import Any
@@ -11,53 +11,59 @@ from credo.core.method import Info, Method, Phase
 from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.tree import Layout, leaf, size, struct
-from credo.errors import Refusal
+from credo.errors import InputError, Refusal
+from credo.methods.families import build_family, check_family
+from credo.methods.map import MEMORY
 from credo.methods.optimise import descend, fade, optimiser, tail_average
-from credo.posteriors import MeanField
+from credo.methods.variational import (
+    VariationalState,
+    expected_log_normal,
+    gaussian_prior,
+    rest_of_prior,
+    split_points,
+    weights_from_prior,
+)
 
 PyTree = Any
-
-
-@struct
-class MeanFieldState:
-    """Variational parameters (mean, log std, points) as one vector where small, and the optimiser's memory.
-
-    prior: (mean, log std, is-a-weight) of a Gaussian prior, laid out like the random parameters; None where the prior
-    is not Gaussian or has hyper-parameters of its own, and the KL is then estimated from the draws.
-    """
-
-    step: jax.Array = leaf()
-    values: PyTree = leaf()
-    average: PyTree = leaf()
-    averaged: jax.Array = leaf()  # over how many iterates
-    memory: PyTree = leaf()
-    network: PyTree = leaf()
-    prior: PyTree = leaf()
-    random: Layout | None = None  # the random parameters in one vector
-    layout: Layout | None = None  # {"log_std", "mean", "points"} in one vector
+MEANS = ("start", "init", "prior", "map")
+NEEDS = {"local": "apply_local", "flipout": "apply_flipout"}  # estimator → what the network must offer
 
 
 @struct
 class BayesByBackprop(Method):
-    """Maximise E_q[log p(D|θ)] − β KL[q‖p] over q(θ) = Π_i N(θ_i; m_i, s_i²), with θ = m + s ε (B1, B2).
+    """Maximise E_q[log p(D|θ)] − β KL[q‖p] over q, with θ = m + s ε for q(θ) = Π_i N(m_i, s_i²) (B1, B2, B4, B5).
 
     The minibatch estimate scales the likelihood by N/M and leaves the KL alone, so the optimum does not depend on
     the batch size. The KL is closed form under a Gaussian prior and a Monte-Carlo estimate otherwise. Noise that is
-    "learned" is a point; noise that is "inferred" joins q in its log. Blundell et al. (2015); Kingma et al. (2015)
-    for the local reparameterisation.
+    "learned" is a point; noise that is "inferred" joins q in its log, and so do a prior's own hyper-parameters.
+    Blundell et al. (2015); Kingma et al. (2015) for the local reparameterisation; Wen et al. (2018) for flipout;
+    Roeder et al. (2017) for path gradients.
 
     Args:
         learning_rate: size of the optimiser's steps; fades to a tenth over the second half of the fit, whose
             iterates are averaged.
-        num_samples: K, draws of θ for each step.
+        num_samples: K, draws of θ (of each component) for each step.
         initial_std: s at the start, for every weight.
         beta: weight of the KL; 1 is Bayes.
-        estimator: "weights" draws one θ for the whole batch; "local" draws the pre-activations of every row (lower
-            variance; for networks of dense layers).
+        estimator: "weights" draws one θ for the whole batch; "local" draws the pre-activations of every row and
+            "flipout" gives every row its own signs of the one perturbation (lower variance; for networks of dense
+            layers, mean field).
+        antithetic: draw ε in pairs ε, −ε: the gradient of the means then has no noise where log p is quadratic.
+        mean: where the means start: "start" (the given start, or else the network's own initialisation), "init" (that
+            initialisation even where a start is given), "prior" (a draw of the prior), "map" (a phase of MAP first).
+            Of a mixture the first component starts there, the others at draws of their own.
+        map_steps: length of that phase.
+        kl_warmup: share of the steps, at most a half, over which β rises from 0 to its value; None: β from the start.
+        family: "mean_field"; "low_rank", a diagonal plus `rank` columns; "full" covariance (up to 5,000 parameters);
+            "kronecker", a matrix normal for each kernel; "mixture" of `components` mean fields.
+        bound: of a mixture: "averaged" trains components apart, L = (1/S) Σ_s L_s; "joint" has the entropy of the
+            whole mixture, a tighter bound.
+        path_gradient: leave out the part of the gradient whose mean is 0, so that its noise dies out where q can
+            equal the posterior.
 
     Example:
         >>> import credo
-        >>> credo.methods.BayesByBackprop(num_samples=2).beta
+        >>> credo.methods.BayesByBackprop(num_samples=2, family="low_rank").beta
         1.0
     """
 
@@ -68,69 +74,101 @@ class BayesByBackprop(Method):
     estimator: str = "weights"
     optimiser: str = "adam"
     schedule: str = "cosine"
+    antithetic: bool = False
+    mean: str = "start"
+    map_steps: int = 2000
+    kl_warmup: float | None = leaf(default=None)
+    family: str = "mean_field"
+    rank: int = 5
+    components: int = 3
+    bound: str = "averaged"
+    path_gradient: bool = False
 
     default_steps = 20_000
     step_field = "learning_rate"
     several_starts = True
 
     def prepare(self, model: Model) -> tuple[Model, list[str]]:
-        if self.estimator not in ("weights", "local"):
-            raise Refusal(f'estimator must be "weights" or "local", got {self.estimator!r}.')
-        if self.estimator == "local" and not hasattr(model.network, "apply_local"):
-            raise Refusal(
-                "The local reparameterisation needs a network of dense layers, whose pre-activations are Gaussian; "
-                f'{type(model.network).__name__} does not offer them: use estimator="weights".'
+        check_family(self.family, self.rank, self.components, self.bound)
+        if self.mean not in MEANS:
+            raise InputError(f"mean must be one of {', '.join(MEANS)}, got {self.mean!r}.")
+        if self.antithetic and (self.num_samples % 2 or self.estimator == "local"):
+            raise InputError('Antithetic pairs need an even num_samples and estimator="weights" or "flipout".')
+        if self.kl_warmup is not None and not 0 < self.kl_warmup <= 0.5:
+            raise InputError(
+                f"kl_warmup is a share of the steps above 0 and at most 0.5, because the second half is averaged; "
+                f"got {self.kl_warmup}."
             )
+        self._check_estimator(model)
         return model, []
 
+    def _check_estimator(self, model: Model) -> None:
+        if self.estimator == "weights":
+            return
+        if self.estimator not in NEEDS:
+            raise Refusal(f'estimator must be "weights", "local" or "flipout", got {self.estimator!r}.')
+        if self.family != "mean_field" or self.path_gradient:
+            raise Refusal(
+                f'estimator="{self.estimator}" draws every row apart, which is known for family="mean_field" without '
+                'path_gradient only: use estimator="weights".'
+            )
+        if not hasattr(model.network, NEEDS[self.estimator]):
+            name = {"local": "local reparameterisation", "flipout": "flipout estimator"}[self.estimator]
+            raise Refusal(
+                f"The {name} needs a network of dense layers that can draw every row's pre-activations, which "
+                f'{type(model.network).__name__} does not offer: use estimator="weights".'
+            )
+
     def phases(self, num_data: int, steps: int) -> tuple[Phase, ...]:
-        return (Phase("optimise", steps, "random"),)
+        main = Phase("optimise", steps, "random", main=True)
+        return (Phase("map", self.map_steps, "random"), main) if self.mean == "map" else (main,)
 
-    def init(self, key: jax.Array, model: Model, variables: Variables, data: Batch) -> MeanFieldState:
-        random = {k: v for k, v in variables.params.items() if not (k == "likelihood" and model.likelihood.point)}
-        points = {k: v for k, v in variables.params.items() if k not in random}
-        layout = Layout.of(random)
-        mean = layout.ravel(random)
-        log_std = jax.tree.map(lambda m: jnp.full_like(m, jnp.log(self.initial_std)), mean)
-        parts = {"log_std": log_std, "mean": mean, "points": points}
-        whole = Layout.of(parts, limit=2 * size(random) + size(points) if layout.flat else -1)
-        values = whole.ravel(parts)
+    def init(self, key: jax.Array, model: Model, variables: Variables, data: Batch) -> VariationalState:
+        if self.estimator == "local" and model.fixed is not None:
+            raise Refusal('Held weights have no spread to draw pre-activations from: use estimator="weights".')
+        random, points = split_points(model, variables.params)
+        family = build_family(
+            self.family, random, model, variables.params, self.rank, self.components, self.bound
+        )  # fmt: skip
+        key_family, *keys = jax.random.split(key, family.components + 1)
+        means = [self._mean(k, i, model, variables, data) for i, k in enumerate(keys)]
+        parts = family.init(key_family, [family.random.ravel(m) for m in means], self.initial_std) | {"points": points}
+        layout = Layout.of(parts, limit=size(parts) if family.random.flat else -1)
+        values = layout.ravel(parts)
         memory = optimiser(self.optimiser).init(values)
-        prior = self._gaussian_prior(model, variables, random, layout)
+        prior = None if self.path_gradient else gaussian_prior(model, variables, random, family.random)
         zero = jnp.zeros((), jnp.int32)
-        return MeanFieldState(zero, values, values, zero, memory, variables.state, prior, layout, whole)
+        return VariationalState(zero, values, values, zero, memory, variables.state, prior, family, layout)
 
-    def _gaussian_prior(self, model: Model, variables: Variables, random: PyTree, layout: Layout) -> PyTree:
-        """(mean, log std, is-a-weight) of the prior, laid out like the random parameters; None where not Gaussian."""
-        params = model.complete(variables.params)
-        if jax.tree.leaves(params["prior"]):
-            return None
-        bound = model.prior.bind(model.network.info(params["network"]), params["prior"])
-        moments = bound.gaussian() if hasattr(bound, "gaussian") else None
-        if moments is None:
-            return None
-        zeros, ones = (jax.tree.map(f, random) for f in (jnp.zeros_like, jnp.ones_like))
-        mean, std = (model.free(params | {"network": m})["network"] for m in moments)
-        log_std = jax.tree.map(jnp.log, std)
-        rows = (zeros | {"network": mean}, zeros | {"network": log_std}, zeros | {"network": ones["network"]})
-        return tuple(layout.ravel(row) for row in rows)
+    def _mean(self, key: jax.Array, component: int, model: Model, variables: Variables, data: Batch) -> PyTree:
+        """The random parameters where one component starts."""
+        if self.mean == "prior":
+            variables = weights_from_prior(key, model, variables)
+        elif self.mean == "init" or component > 0:
+            variables = model.init(key, data)
+        return split_points(model, variables.params)[0]
 
-    def noise(self, key: jax.Array, model: Model, phase: Phase, state: MeanFieldState) -> PyTree:
+    def noise(self, key: jax.Array, model: Model, phase: Phase, state: VariationalState) -> PyTree:
         """ε for K draws, and a key for what else is random inside the network."""
+        if phase.name == "map":
+            return key
         key_eps, key_net = jax.random.split(key)
-        mean = state.layout.unravel(state.values)["mean"]  # type: ignore[union-attr]
-        leaves, treedef = jax.tree.flatten(mean)
-        keys = jax.random.split(key_eps, len(leaves)) if len(leaves) > 1 else [key_eps]
-        eps = [jax.random.normal(k, (self.num_samples, *m.shape), m.dtype) for k, m in zip(keys, leaves)]
-        return jax.tree.unflatten(treedef, eps), key_net
+        parts = state.layout.unravel(state.values)  # type: ignore[union-attr]
+        return state.family.noise(key_eps, parts, self.num_samples // (1 + self.antithetic)), key_net
 
     def step(
-        self, noise: PyTree, model: Model, phase: Phase, state: MeanFieldState, batch: Batch
-    ) -> tuple[MeanFieldState, Info]:
+        self, noise: PyTree, model: Model, phase: Phase, state: VariationalState, batch: Batch
+    ) -> tuple[VariationalState, Info]:
+        if phase.name == "map":
+            return self._map_step(noise, model, phase, state, batch)
+        beta: Any = self.beta
+        if self.kl_warmup is not None:
+            beta = beta * jnp.minimum(1.0, (state.step + 1) / (self.kl_warmup * phase.steps))
+
         def loss(values: PyTree) -> tuple[jax.Array, tuple[dict, PyTree]]:
             likelihood, prior, entropy, network = self._terms(noise, model, state, values, batch)
             # The bound of (p(D|θ)^{1/β} p(θ))^{1/T}, times β.
-            bound = (likelihood + self.beta * prior) / model.temperature + self.beta * entropy
+            bound = (likelihood + beta * prior) / model.temperature + beta * entropy
             metrics = {
                 "loss": -bound / batch.num_data,
                 "log_likelihood": likelihood / batch.num_data,
@@ -148,62 +186,83 @@ class BayesByBackprop(Method):
         return state, Info(metrics)
 
     def _terms(
-        self, noise: PyTree, model: Model, state: MeanFieldState, values: PyTree, batch: Batch
+        self, noise: PyTree, model: Model, state: VariationalState, values: PyTree, batch: Batch
     ) -> tuple[jax.Array, jax.Array, jax.Array, PyTree]:
         """E_q[log p(D|θ)], E_q[log p(θ)], H[q] and the network's new state."""
-        parts = state.layout.unravel(values)  # type: ignore[union-attr]
-        mean, log_std = parts["mean"], parts["log_std"]
-        std = jax.tree.map(jnp.exp, log_std)
+        family, parts = state.family, state.layout.unravel(values)  # type: ignore[union-attr]
         eps, key = noise
+        if self.antithetic:
+            eps = jax.tree.map(lambda e: jnp.concatenate([e, -e]), eps)
+        draws = family.draws(parts, eps)
 
-        def one(eps: PyTree, key: jax.Array) -> tuple[jax.Array, jax.Array, PyTree]:
-            theta = jax.tree.map(lambda m, s, e: m + s * e, mean, std, eps)
-            params = state.random.unravel(theta) | parts["points"]  # type: ignore[union-attr]
-            variables = Variables(params, state.network)
-            if self.estimator == "local":
-                moments = [state.random.unravel(t)["network"] for t in (mean, std)]  # type: ignore[union-attr]
-                outputs, network = model.network.apply_local(*moments, batch.inputs, key), state.network  # type: ignore[attr-defined]
-                per_row = model.likelihood.log_prob(model.complete(params)["likelihood"], outputs, batch.targets)
-            else:
-                per_row, network = model.log_likelihood(variables, batch, key=key, train=True)
-            prior = model.log_prior(params) if state.prior is None else self._rest_of_prior(model, params)
+        def one(theta: PyTree, key: jax.Array) -> tuple[jax.Array, jax.Array, PyTree]:
+            params = family.random.unravel(theta) | parts["points"]
+            per_row, network = self._log_likelihood(key, model, state, parts, params, batch)
+            prior = model.log_prior(params) if state.prior is None else rest_of_prior(model, params)
             return batch.total(per_row), prior, network
 
-        if self.num_samples == 1:
-            likelihood, prior, network = one(jax.tree.map(lambda e: e[0], eps), key)
+        count = self.num_samples * family.components
+        if count == 1:
+            likelihood, prior, network = one(jax.tree.map(lambda x: x[0], draws), key)
         else:
-            each = jax.vmap(one)(eps, jax.random.split(key, self.num_samples))
+            each = jax.vmap(one)(draws, jax.random.split(key, count))
             likelihood, prior = each[0].mean(), each[1].mean()
             network = jax.tree.map(lambda x: x[0], each[2])
         if state.prior is not None:
-            prior = prior + _expected_log_normal(mean, log_std, *state.prior)
-        entropy = sum((x + 0.5 * jnp.log(2 * jnp.pi * jnp.e)).sum() for x in jax.tree.leaves(log_std))
-        return likelihood, prior, entropy, network
+            prior = prior + expected_log_normal(*family.moments(parts), *state.prior) / family.components
+        if self.path_gradient:
+            held = jax.lax.stop_gradient(parts)
+            return likelihood, prior, -jax.vmap(lambda x: family.log_prob(held, x))(draws).mean(), network
+        return likelihood, prior, family.entropy(parts, draws), network
 
-    def _rest_of_prior(self, model: Model, params: PyTree) -> jax.Array:
-        """log p of what is not a weight."""
-        params = model.complete(params)
-        return model.prior.log_hyperprior(params["prior"]) + model.likelihood.log_prior(params["likelihood"])
+    def _log_likelihood(
+        self, key: jax.Array, model: Model, state: VariationalState, parts: PyTree, params: PyTree, batch: Batch
+    ) -> tuple[jax.Array, PyTree]:
+        """log p(y_n | x_n, θ) [n] by the chosen estimator, and the network's new state."""
+        if self.estimator == "weights":
+            return model.log_likelihood(Variables(params, state.network), batch, key=key, train=True)
+        unravel = state.family.random.unravel
+        mean = model.complete(unravel(parts["mean"]) | parts["points"])["network"]
+        if self.estimator == "local":
+            std = unravel(jax.tree.map(jnp.exp, parts["log_std"]))["network"]
+            outputs = model.network.apply_local(mean, std, batch.inputs, key)  # type: ignore[attr-defined]
+        else:
+            moved = jax.tree.map(jnp.subtract, model.complete(params)["network"], mean)
+            outputs = model.network.apply_flipout(mean, moved, batch.inputs, key)  # type: ignore[attr-defined]
+        return model.likelihood.log_prob(model.complete(params)["likelihood"], outputs, batch.targets), state.network
 
-    def point(self, model: Model, state: MeanFieldState) -> Variables:
+    def _map_step(
+        self, key: jax.Array, model: Model, phase: Phase, state: VariationalState, batch: Batch
+    ) -> tuple[VariationalState, Info]:
+        """A step of the means alone towards the mode; its last step leaves a fresh count and memory behind."""
+
+        def loss(values: PyTree) -> tuple[jax.Array, PyTree]:
+            parts = state.layout.unravel(values)  # type: ignore[union-attr]
+
+            def one(theta: PyTree) -> tuple[jax.Array, PyTree]:
+                params = state.family.random.unravel(theta) | parts["points"]
+                per_row, network = model.log_likelihood(Variables(params, state.network), batch, key=key, train=True)
+                return (batch.total(per_row) + self.beta * model.log_prior(params)) / model.temperature, network
+
+            total, network = jax.vmap(one)(state.family.centres(parts))
+            return -total.mean() / batch.num_data, jax.tree.map(lambda x: x[0], network)
+
+        (value, network), gradient = jax.value_and_grad(loss, has_aux=True)(state.values)
+        rate = self.learning_rate * fade(self.schedule, state.step, phase.steps)
+        values, memory = descend(self.optimiser, rate, gradient, state.memory, state.values, MEMORY)
+        last = state.step + 1 >= phase.steps
+        fresh = optimiser(self.optimiser).init(values)
+        memory = jax.tree.map(lambda a, b: jnp.where(last, a, b), fresh, memory)
+        step = jnp.where(last, 0, state.step + 1)
+        return dataclasses.replace(state, step=step, values=values, memory=memory, network=network), Info(
+            {"loss": value}
+        )
+
+    def point(self, model: Model, state: VariationalState) -> Variables:
         parts = state.layout.unravel(state.average)  # type: ignore[union-attr]
-        return Variables(state.random.unravel(parts["mean"]) | parts["points"], state.network)  # type: ignore[union-attr]
+        first = jax.tree.map(lambda x: x[0], state.family.centres(parts))
+        return Variables(state.family.random.unravel(first) | parts["points"], state.network)
 
-    def posterior(self, model: Model, state: MeanFieldState, draws: PyTree) -> MeanField:
-        def one(state: MeanFieldState) -> tuple[PyTree, PyTree, PyTree, PyTree]:
-            parts = state.layout.unravel(state.average)  # type: ignore[union-attr]
-            std = jax.tree.map(jnp.exp, parts["log_std"])
-            unravel = state.random.unravel  # type: ignore[union-attr]
-            return unravel(parts["mean"]), unravel(std), parts["points"], state.network
-
-        return MeanField(*jax.vmap(one)(state))
-
-
-def _expected_log_normal(mean: PyTree, log_std: PyTree, loc: PyTree, log_scale: PyTree, where: PyTree) -> jax.Array:
-    """E_q[log N(θ; loc, scale²)] for θ ~ N(mean, std²), summed over the entries that `where` marks with 1."""
-
-    def one(m: jax.Array, r: jax.Array, a: jax.Array, b: jax.Array, w: jax.Array) -> jax.Array:
-        square = (m - a) ** 2 + jnp.exp(2 * r)
-        return (w * (-0.5 * square * jnp.exp(-2 * b) - b - 0.5 * jnp.log(2 * jnp.pi))).sum()
-
-    return sum(jax.tree.leaves(jax.tree.map(one, mean, log_std, loc, log_scale, where)), jnp.zeros(()))
+    def posterior(self, model: Model, state: VariationalState, draws: PyTree) -> Any:
+        parts = jax.vmap(state.layout.unravel)(state.average)  # type: ignore[union-attr]
+        return state.family.posterior(parts, state.network)

@@ -46,8 +46,14 @@ class MLP:
     widths: tuple[int, ...]
     activation: str = "relu"
     dtype: str = "float32"
+    dropout: float = 0.0  # share of hidden units that are masked when training with a key
 
     pretrained = False
+
+    @property
+    def dropout_rates(self) -> tuple[float, ...]:
+        """Rates of its dropout layers."""
+        return (self.dropout,) * len(self.widths) if self.dropout else ()
 
     def layers(self) -> list[str]:
         """Layer names from input to output."""
@@ -68,16 +74,47 @@ class MLP:
     def apply(
         self, variables: Variables, inputs: jax.Array, *, key: jax.Array | None = None, train: bool = False
     ) -> tuple[jax.Array, PyTree]:
-        """Outputs [n, num_outputs]; `key` and `train` change nothing here."""
+        """Outputs [n, num_outputs]; in training with a key, hidden units are masked row by row at the dropout rate."""
+        masked = train and key is not None and self.dropout > 0
+        return self._forward(variables.params, inputs, key if masked else None, rows=True), variables.state
+
+    def apply_masked(self, variables: Variables, inputs: jax.Array, key: jax.Array) -> jax.Array:
+        """Outputs under one draw of the masks on hidden units, the same for every row."""
+        return self._forward(variables.params, inputs, key if self.dropout > 0 else None, rows=False)
+
+    def _forward(self, params: PyTree, inputs: jax.Array, key: jax.Array | None, rows: bool) -> jax.Array:
         activation = ACTIVATIONS[self.activation]
         names = self.layers()
         hidden = inputs.reshape(-1, inputs.shape[-1]).T
-        for name in names:
-            layer = variables.params[name]
+        for i, name in enumerate(names):
+            layer = params[name]
             hidden = dense(layer["kernel"], layer["bias"], hidden)
             if name != names[-1]:
                 hidden = activation(hidden)
-        return hidden.T, variables.state
+                if key is not None:
+                    shape = hidden.shape if rows else (hidden.shape[0], 1)
+                    keep = jax.random.bernoulli(jax.random.fold_in(key, i), 1 - self.dropout, shape)
+                    hidden = jnp.where(keep, hidden / (1 - self.dropout), 0)
+        return hidden.T
+
+    def dense_layers(self) -> list[tuple[str, str, bool]]:
+        """Kernel, bias and whether the kernel is [out, in], of every layer in order."""
+        return [(f"{name}/kernel", f"{name}/bias", True) for name in self.layers()]
+
+    def apply_tapped(self, params: PyTree, inputs: jax.Array, shifts: PyTree) -> tuple[jax.Array, PyTree]:
+        """Outputs with `shifts` [n, width] added before each activation, and the inputs [n, in] of every layer, both by
+        the paths of kernels."""
+        activation = ACTIVATIONS[self.activation]
+        names, seen = self.layers(), {}
+        hidden = inputs.reshape(-1, inputs.shape[-1]).T
+        for name in names:
+            seen[f"{name}/kernel"] = hidden.T
+            hidden = dense(params[name]["kernel"], params[name]["bias"], hidden)
+            if f"{name}/kernel" in shifts:
+                hidden = hidden + shifts[f"{name}/kernel"].T
+            if name != names[-1]:
+                hidden = activation(hidden)
+        return hidden.T, {path: seen[path] for path in shifts}
 
     def apply_local(self, mean: PyTree, std: PyTree, inputs: jax.Array, key: jax.Array) -> jax.Array:
         """Outputs with every pre-activation drawn from its own Gaussian (the local reparameterisation).
@@ -96,22 +133,43 @@ class MLP:
                 hidden = activation(hidden)
         return hidden.T
 
+    def apply_flipout(self, mean: PyTree, moved: PyTree, inputs: jax.Array, key: jax.Array) -> jax.Array:
+        """Outputs with the one perturbation Δ of all weights given other signs for every row (flipout).
+
+        (M + Δ ∘ sr')h = Mh + s ∘ Δ(r ∘ h) with signs r, s of every row and layer: the same distribution for each row
+        where Δ is symmetric and independent, and perturbations of two rows are uncorrelated.
+        """
+        activation = ACTIVATIONS[self.activation]
+        names = self.layers()
+        hidden = inputs.reshape(-1, inputs.shape[-1]).T
+        for name, key_layer in zip(names, jax.random.split(key, len(names))):
+            m, d = mean[name], moved[name]
+            shape = (len(m["bias"]) + len(hidden), hidden.shape[1])
+            signs = jax.random.rademacher(key_layer, shape, hidden.dtype)
+            out, into = signs[: len(m["bias"])], signs[len(m["bias"]) :]
+            hidden = dense(m["kernel"], m["bias"], hidden) + out * dense(d["kernel"], d["bias"], into * hidden)
+            if name != names[-1]:
+                hidden = activation(hidden)
+        return hidden.T
+
     def info(self, params: PyTree) -> PyTree:
         """Kernels are [out, in]; a bias has its layer's fan-in."""
 
         def one(path: str, kind: str, layer: dict[str, jax.Array]) -> ParamInfo:
             fan_out, fan_in = layer["kernel"].shape
-            return ParamInfo(f"{path}/{kind}", kind, fan_in, fan_out, tuple(layer[kind].shape))
+            axis = 1 if kind == "kernel" else None
+            return ParamInfo(f"{path}/{kind}", kind, fan_in, fan_out, tuple(layer[kind].shape), axis)
 
         return {name: {kind: one(name, kind, layer) for kind in layer} for name, layer in params.items()}
 
 
-def mlp(widths: Sequence[int] = (50,), activation: str = "relu") -> MLP:
+def mlp(widths: Sequence[int] = (50,), activation: str = "relu", dropout: float = 0.0) -> MLP:
     """A multilayer perceptron; input size comes from the data, output size from the likelihood.
 
     Args:
         widths: hidden units of each hidden layer; an empty list is a linear model.
         activation: "relu", "tanh", "erf", "silu" or "logistic".
+        dropout: share of hidden units that are masked, row by row, in training; `mc_dropout` also predicts with masks.
 
     Example:
         >>> import credo
@@ -122,4 +180,6 @@ def mlp(widths: Sequence[int] = (50,), activation: str = "relu") -> MLP:
         raise InputError(f"Unknown activation {activation!r}; choose one of {', '.join(ACTIVATIONS)}.")
     if any(int(w) != w or w < 1 for w in widths):
         raise InputError(f"Hidden widths must be whole numbers of at least 1, got {list(widths)}.")
-    return MLP(tuple(int(w) for w in widths), activation)
+    if not 0 <= dropout < 1:
+        raise InputError(f"The dropout rate lies in [0, 1), got {dropout}.")
+    return MLP(tuple(int(w) for w in widths), activation, dropout=float(dropout))

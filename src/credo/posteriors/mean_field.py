@@ -37,11 +37,11 @@ class MeanField(WeightPosterior):
         return Variables(params, take(self.state, member))
 
     def log_prob(self, params: PyTree) -> jax.Array:
-        """log (1/S) Σ_s Π_i N(θ_i; m_si, s_si²)."""
-        random = {name: params[name] for name in self.mean}
+        """log (1/S) Σ_s Π_i N(θ_i; m_si, s_si²); of the marginal, where only some kinds of parameters are given."""
+        given = [name for name in self.mean if name in params]
         each = jax.tree.map(
             lambda x, m, s: jax.scipy.stats.norm.logpdf(x, m, s).sum(axis=tuple(range(1, m.ndim))),
-            random, self.mean, self.std,
-        )  # fmt: skip
+            *({name: tree[name] for name in given} for tree in (params, self.mean, self.std)),
+        )
         total = sum(jax.tree.leaves(each))
         return jax.scipy.special.logsumexp(total) - jnp.log(self.members)

@@ -30,10 +30,22 @@ class ByPath:
     globs: tuple[str, ...]
     priors: tuple[Prior, ...] = leaf()
 
-    def init(self) -> PyTree:
+    def init(self, info: PyTree = None) -> PyTree:
         """Hyper-parameters of the priors that have some, by the place of their glob."""
-        each = {f"part_{k}": prior.init() for k, prior in enumerate(self.priors)}
-        return {name: params for name, params in each.items() if jax.tree.leaves(params)}
+        if info is None:
+            return _named([prior.init() for prior in self.priors])
+        return _named([prior.init(own) for prior, own in zip(self.priors, self._owned(info))])
+
+    def sample_hyper(self, key: jax.Array, info: PyTree) -> PyTree:
+        """Hyper-parameters of each part from its own prior."""
+        keys = jax.random.split(key, len(self.priors))
+        return _named([prior.sample_hyper(k, own) for prior, k, own in zip(self.priors, keys, self._owned(info))])
+
+    def _owned(self, info: PyTree) -> list[dict[str, Any]]:
+        """The parameters of each part by path."""
+        infos = jax.tree.leaves(info, is_leaf=is_info)
+        owners = [first_match(i.path, self.globs, "by_path") for i in infos]
+        return [{i.path: i for i, owner in zip(infos, owners) if owner == k} for k in range(len(self.priors))]
 
     def log_hyperprior(self, params: PyTree) -> jax.Array:
         """Sum over the parts."""
@@ -46,11 +58,14 @@ class ByPath:
         owners = tuple(first_match(i.path, self.globs, "by_path") for i in infos)
         names = tuple(i.path for i in infos)
         parts = []
-        for k, prior in enumerate(self.priors):
-            own = {i.path: i for i, owner in zip(infos, owners) if owner == k}
+        for k, (prior, own) in enumerate(zip(self.priors, self._owned(info))):
             bind = getattr(prior, "bind_part", prior.bind)
             parts.append(bind(own, params.get(f"part_{k}", {})))
         return Pieces(tuple(parts), treedef, names, owners)
+
+
+def _named(each: list[PyTree]) -> PyTree:
+    return {f"part_{k}": params for k, params in enumerate(each) if jax.tree.leaves(params)}
 
 
 @struct

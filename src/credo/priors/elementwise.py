@@ -35,8 +35,12 @@ class ElementwisePrior:
         """The density of every entry of the array that `info` describes."""
         raise TypeError(f"{type(self).__name__} does not say its density")
 
-    def init(self) -> PyTree:
+    def init(self, info: PyTree = None) -> PyTree:
         """No hyper-parameters of its own."""
+        return {}
+
+    def sample_hyper(self, key: jax.Array, info: PyTree) -> PyTree:
+        """None to draw."""
         return {}
 
     def log_hyperprior(self, params: PyTree) -> jax.Array:

@@ -1,6 +1,7 @@
 """What a run looks like: figures and one self-contained page."""
 
 from credo.report.chains import replicated as replicated
+from credo.report.gradients import gradient_variance as gradient_variance
 from credo.report.html import Section as Section
 from credo.report.html import page as page
 from credo.report.load import load_run_data as load_run_data

@@ -240,7 +240,9 @@ def _finish(loop: Loop, config: dict[str, Any], began: float, compiled: float) -
         if host.outcome == "failed":
             raise Refusal(host.notes[-1])
         raise Refusal(f"The fit was {host.outcome} before it had anything to give.")
-    trace = loop.records[len(loop.stages) - 1, main_phase(phases)].trace()
+    names = [p.name for p in phases]
+    traces = {names[p]: r.trace() for (s, p), r in loop.records.items() if s == len(loop.stages) - 1 and p < len(names)}
+    trace = traces[names[main_phase(phases)]]
     with precision(method):
         state = jax.tree.map(lambda x: x[:members], loop.carry.state)
         draws = last.all_draws()
@@ -250,8 +252,6 @@ def _finish(loop: Loop, config: dict[str, Any], began: float, compiled: float) -
     total, compiling = time.perf_counter() - began, COMPILING.seconds - compiled
     timing = {"seconds_fit": total, "seconds_compile": compiling, "seconds_run": max(0.0, total - compiling)}
     timing["steps"] = int(next(iter(trace.values())).shape[1])
-    names = [p.name for p in phases]
-    traces = {names[p]: r.trace() for (s, p), r in loop.records.items() if s == len(loop.stages) - 1 and p < len(names)}
     notes = tuple(dict.fromkeys([*host.notes, *method.notes(trace)]))
     shapes = jax.tree.map(lambda x: tuple(x.shape[1:]), loop.source.inputs)
     dtypes = jax.tree.map(lambda x: str(x.dtype), loop.source.inputs)

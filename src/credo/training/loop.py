@@ -146,13 +146,11 @@ class Loop:
         if last and self.epochs is not None:
             main = main_phase(phases)
             if phases[main].batch != "random":
-                raise InputError(
-                    "epochs counts passes over minibatches; this method uses all rows at once: give steps."
-                )
+                raise InputError("epochs counts passes over minibatches; this method uses all rows: give steps.")
             count = max(1, round(self.epochs * -(-self.source.num_rows // self.batch_size)))
             counted = dataclasses.replace(phases[main], steps=count)
             phases = (*phases[:main], counted, *phases[main + 1 :])
-        # How many steps a sweep takes is known only here, where the batch size is.
+        # The length of a sweep is known only here, where the batch size is.
         sweep = -(-self.source.num_rows // self.batch_size)
         phases = tuple(dataclasses.replace(p, steps=sweep) if p.batch == "sweep" else p for p in phases)
         whole = self.batch_size >= self.source.num_rows and not self.source.streamed

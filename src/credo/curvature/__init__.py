@@ -1,0 +1,36 @@
+"""Curvature of the log posterior at a mode: the generalised Gauss-Newton matrix in several structures."""
+
+from credo.curvature.columns import output_columns as output_columns
+from credo.curvature.columns import square_root as square_root
+from credo.curvature.dense_block import DenseBlock as DenseBlock
+from credo.curvature.dense_block import DenseBlockSums as DenseBlockSums
+from credo.curvature.diagonal import Diagonal as Diagonal
+from credo.curvature.diagonal import DiagonalSums as DiagonalSums
+from credo.curvature.evidence import best_on_grid as best_on_grid
+from credo.curvature.evidence import best_scale as best_scale
+from credo.curvature.evidence import log_evidence as log_evidence
+from credo.curvature.evidence import scales_of as scales_of
+from credo.curvature.full import Full as Full
+from credo.curvature.full import FullSums as FullSums
+from credo.curvature.ggn import ggn_product as ggn_product
+from credo.curvature.ggn import hessian_product as hessian_product
+from credo.curvature.kronecker import Kronecker as Kronecker
+from credo.curvature.kronecker import KroneckerSums as KroneckerSums
+from credo.curvature.low_rank import LowRank as LowRank
+from credo.curvature.low_rank import LowRankSums as LowRankSums
+from credo.curvature.prior import LocalPrior as LocalPrior
+from credo.curvature.prior import check_prior as check_prior
+from credo.curvature.prior import is_gaussian as is_gaussian
+from credo.curvature.prior import local_prior as local_prior
+from credo.curvature.prior import one_scale as one_scale
+from credo.curvature.spectrum import Spectrum as Spectrum
+from credo.curvature.structures import STRUCTURES as STRUCTURES
+from credo.curvature.structures import first_sums as first_sums
+from credo.curvature.structures import layer_groups as layer_groups
+from credo.curvature.structures import spread_paths as spread_paths
+from credo.curvature.taps import Layer as Layer
+from credo.curvature.taps import Taps as Taps
+from credo.curvature.taps import find_taps as find_taps
+from credo.curvature.taps import output_layer as output_layer
+from credo.curvature.taps import require_all as require_all
+from credo.curvature.taps import tapped as tapped

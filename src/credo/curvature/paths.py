@@ -1,0 +1,52 @@
+"""Weights by their string paths, and the network as a function of some of them."""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from credo.core.model import Model
+from credo.core.network import Variables
+from credo.core.tree import path_string
+
+PyTree = Any
+Arrays = dict[str, jax.Array]
+
+
+def arrays(tree: PyTree) -> Arrays:
+    """The arrays of a tree by path, in flattening order; what is held (None) is left out."""
+    return {path_string(path): x for path, x in jax.tree_util.tree_flatten_with_path(tree)[0]}
+
+
+def replaced(tree: PyTree, values: Mapping[str, Any]) -> PyTree:
+    """The tree with the arrays at these paths replaced."""
+    return jax.tree_util.tree_map_with_path(lambda path, x: values.get(path_string(path), x), tree)
+
+
+def function(model: Model, variables: Variables, inputs: PyTree) -> Callable[[Arrays], jax.Array]:
+    """f_θ(x) [n, out] as a function of some weights, the others as they are in `variables`."""
+    network = variables.params["network"]
+
+    def outputs(values: Arrays) -> jax.Array:
+        params = variables.params | {"network": replaced(network, values)}
+        return model.outputs(Variables(params, variables.state), inputs)[0]
+
+    return outputs
+
+
+def flat(values: Mapping[str, jax.Array], lead: int = 0) -> jax.Array:
+    """Arrays side by side in one vector, the first `lead` axes kept."""
+    return jnp.concatenate([x.reshape(*x.shape[:lead], -1) for x in values.values()], axis=-1)
+
+
+def unflat(vector: jax.Array, like: Mapping[str, Any]) -> Arrays:
+    """The inverse of `flat` for one vector; `like` has arrays, or their shapes."""
+    found, start = {}, 0
+    for path, x in like.items():
+        shape = x if isinstance(x, tuple) else x.shape
+        length = math.prod(shape)
+        found[path] = vector[start : start + length].reshape(shape)
+        start += length
+    return found

@@ -1,0 +1,72 @@
+"""The Gaussian over weights with a full covariance."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.linalg import solve_triangular
+
+from credo.core.network import Variables
+from credo.core.posterior import WeightPosterior
+from credo.core.tree import Layout, leaf, struct, take
+
+PyTree = Any
+
+
+@struct
+class Multivariate(WeightPosterior):
+    """q(θ) = N(m, LL'), or an equal mixture of several of them (leading axis: member).
+
+    mean: a tree over the random parameters; factor: lower triangular L [member, P, P] over the numbers of that tree in
+    flattening order; points: the parameters learned as points; state: frozen statistics.
+    """
+
+    mean: PyTree = leaf()
+    factor: jax.Array = leaf()
+    points: PyTree = leaf()
+    state: PyTree = leaf()
+
+    @property
+    def members(self) -> int:
+        return self.factor.shape[0]
+
+    @property
+    def covariance(self) -> jax.Array:
+        """LL' of every member [member, P, P]."""
+        factor = jnp.asarray(self.factor)
+        return factor @ jnp.swapaxes(factor, 1, 2)
+
+    def draw(self, key: jax.Array, member: jax.Array, index: jax.Array) -> Variables:
+        mean = take(self.mean, member)
+        layout = Layout.of(mean, limit=2**31)
+        factor = jnp.asarray(self.factor)[member]
+        theta = layout.ravel(mean) + factor @ jax.random.normal(key, factor.shape[:1], factor.dtype)
+        return Variables(layout.unravel(theta) | take(self.points, member), take(self.state, member))
+
+    def log_prob(self, params: PyTree) -> jax.Array:
+        """log (1/S) Σ_s N(θ; m_s, L_s L_s'); of the marginal, where only some kinds of parameters are given."""
+        given = {name: params[name] for name in self.mean if name in params}
+        mean = {name: self.mean[name] for name in given}
+        layout = Layout.of(take(mean, 0), limit=2**31)
+        each = jax.vmap(lambda m, f: cholesky_log_prob(layout.ravel(m), f, layout.ravel(given)))(
+            mean, self._marginal(set(given))
+        )
+        return jax.scipy.special.logsumexp(each) - jnp.log(self.members)
+
+    def _marginal(self, given: set[str]) -> jax.Array:
+        """The factor of the covariance of these kinds of parameters alone [member, P', P']."""
+        kept = {
+            name: jax.tree.map(lambda x, k=name in given: np.full(x.shape[1:], k), m) for name, m in self.mean.items()
+        }
+        keep = np.concatenate([np.ravel(x) for x in jax.tree.leaves(kept)])
+        if keep.all():
+            return jnp.asarray(self.factor)
+        rows = jnp.asarray(self.factor)[:, keep]
+        return jnp.linalg.cholesky(rows @ jnp.swapaxes(rows, 1, 2))
+
+
+def cholesky_log_prob(mean: jax.Array, factor: jax.Array, theta: jax.Array) -> jax.Array:
+    """log N(θ; m, LL')."""
+    z = solve_triangular(factor, theta - mean, lower=True)
+    return -0.5 * (z**2).sum() - jnp.log(jnp.diag(factor)).sum() - 0.5 * len(mean) * jnp.log(2 * jnp.pi)
