@@ -47,11 +47,12 @@ GRID: dict[str, list[Choice]] = {
     "map": [Choice(scale=s) for s in (0.5, 1.0, 2.0, 4.0)],
     "bayes_by_backprop": [Choice(scale=s, steps=n) for s in (1.0, 2.0, 4.0) for n in (20_000, 60_000)],
     "deep_ensemble": [
-        Choice(scale=s, likelihood=name) for s in (0.25, 0.5, 1.0, 2.0) for name in ("gaussian", "heteroscedastic")
+        *(Choice(scale=s, likelihood="heteroscedastic", steps=n) for s in (0.5, 1.0, 2.0) for n in (600, 1500, 5000)),
+        *(Choice(scale=s) for s in (0.5, 1.0)),
     ],
-    "mc_dropout": [Choice((("rate", r),), scale=s, steps=20_000) for r in (0.005, 0.02, 0.05) for s in (2.0, 4.0)],
+    "mc_dropout": [Choice((("rate", r),), steps=n) for r in (0.005, 0.02, 0.05, 0.1) for n in (20_000, 60_000)],
     "laplace": [Choice(scale=s) for s in (1.0, 2.0, 4.0)],
-    "last_layer": [Choice(scale=s) for s in (1.0, 2.0, 4.0)],
+    "last_layer": [Choice(scale=s) for s in (0.25, 0.5, 1.0, 2.0)],
     "swag": [Choice(scale=s) for s in (1.0, 2.0, 4.0)],
     "ivon": [Choice(scale=s) for s in (1.0, 2.0, 4.0)],
 }
@@ -116,13 +117,15 @@ def main() -> None:
     parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--methods", default="bayes_by_backprop,deep_ensemble")
     parser.add_argument("--splits", type=int, default=20)
+    parser.add_argument("--first", type=int, default=0, help="the first split, to share the work between processes")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     found = []
     for name in options.sets.split(","):
         data = load(options.data_dir, name)
         for method in options.methods.split(","):
-            rows = [one_split(method, data, split) for split in range(min(options.splits, len(data["train_idx"])))]
+            last = min(options.first + options.splits, len(data["train_idx"]))
+            rows = [one_split(method, data, split) for split in range(options.first, last)]
             found.append(summary(method, name, rows))
             print(line(found[-1]), found[-1]["choices"], flush=True)
             if options.json:

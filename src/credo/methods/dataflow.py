@@ -1,6 +1,5 @@
 """What reaches the kernels of a network: its inputs, other kernels, or activations that were masked just before."""
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax

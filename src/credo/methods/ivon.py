@@ -143,10 +143,9 @@ class IVON(Method):
         average, count = tail_average(
             state.average, state.averaged, (state.mean, state.hessian, points), state.step, phase.steps
         )
-        metrics = {"loss": value / model.temperature, "log_likelihood": -value}
         return dataclasses.replace(
             state, step=state.step + 1, points=points, memory=memory, average=average, averaged=count, network=network
-        ), Info(metrics)
+        ), Info({"loss": value / model.temperature})
 
     def _gradients(
         self, eps: PyTree, key: jax.Array, model: Model, state: IvonState, std: PyTree, batch: Batch
