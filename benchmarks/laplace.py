@@ -3,9 +3,9 @@
     python benchmarks/laplace.py --peers .venv-peers/bin/python [--data-dir DIR] [--only kfac] [--json FILE]
 
 A 784-100-10 classifier and 10,000 rows of MNIST (DIR/mnist/mnist.npz or DIR/mnist.npz; made-up digits without it). Each
-library fits the curvature at the same weights and predicts by the probit formula. Every case runs alone in a fresh process
-with an empty compilation cache; the first call (which compiles) is apart from the best of the following ones. Cases
-during which other processes took more than a tenth of a core are marked CONTENDED: run them again on a quiet machine.
+library fits the curvature at the same weights and predicts by the probit formula. Every case runs alone in a fresh
+process with an empty compilation cache; the first call (which compiles) is apart from the best of the following ones.
+Cases during which other processes took more than a tenth of a core are marked CONTENDED: do them again later.
 The peers' environment: python3 -m venv .venv-peers && .venv-peers/bin/pip install torch==2.13.0 laplace-torch
 """
 
@@ -162,6 +162,8 @@ def run(library: str, case: str, python: str, folder: Path) -> dict[str, Any]:
         "XDG_CACHE_HOME": str(folder / f"cache_{case}"),
     }
     env.pop("JAX_DISABLE_MOST_OPTIMIZATIONS", None)
+    # OpenBLAS's threads wait by spinning: beside other work two of them were twenty times slower than one.
+    env["OPENBLAS_NUM_THREADS"] = "1"
     command = [python, __file__, "--worker", library, "--only", case, "--folder", str(folder)]
     watch = machine.Watch.start()
     done = subprocess.run(command, env=env, capture_output=True, text=True)
@@ -191,9 +193,8 @@ def lines(records: dict[str, dict[str, Any]], folder: Path) -> list[str]:
             verdict = goal + ("" if not goal or not known else "met" if met else "MISSED")
             other = unit(peer[what]) if what in peer else peer.get("failed", "not run")
             shown = "" if ratio is None else f"{ratio:,.1f}×"
-            table.append(
-                f"| {case} | {what} | {unit(mine[what])} | {other} | {shown} | {verdict} | {mine[f'compile_{what}']:.1f} s |"
-            )
+            compiling = f"{mine[f'compile_{what}']:.1f} s"
+            table.append(f"| {case} | {what} | {unit(mine[what])} | {other} | {shown} | {verdict} | {compiling} |")
         if any(record.get("contended") for record in (mine, peer)):
             cores = max(record.get("other_cores", 0.0) for record in (mine, peer))
             table.append(f"| {case} | CONTENDED: others took {cores:.1f} cores | | | | | |")
