@@ -127,6 +127,7 @@ def test_sampled_fisher_is_unbiased():
     assert (np.abs(each.mean(0) - truth) / error).max() < 5
 
 
+@pytest.mark.full
 def test_hessian_and_its_product():
     model, variables, batch = problem("bernoulli")
     values = arrays(variables.params["network"])
@@ -179,6 +180,7 @@ def low_rank(model, variables, batch, values, rank, sweeps):
     return sums
 
 
+@pytest.mark.full
 def test_low_rank_finds_the_largest_eigenvalues():
     model, variables, batch = problem("categorical", widths=(5,))
     truth = np.linalg.eigvalsh(0.7**2 * dense(model, variables, batch))
@@ -260,6 +262,7 @@ class Normed(nnx.Module):
         return self.outer(jnp.tanh(self.norm(self.inner(x))))
 
 
+@pytest.mark.full
 def test_the_diagonal_needs_no_rules():
     model, variables, batch = problem("categorical", network=credo.from_flax(lambda rngs: Normed(rngs)))
     values = arrays(variables.params["network"])

@@ -291,6 +291,7 @@ X = np.random.default_rng(1).normal(size=(64, 2)).astype(np.float32)
 Y = np.sin(2 * X[:, 0])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", USERS)
 def test_users_dropout_layers_predict_with_frozen_statistics(name, tmp_path):
     """A draw is one function at all inputs; its mean is the quiet network (linear read-out): 4,000 draws, false alarms

@@ -20,6 +20,7 @@ X = np.linspace(-2, 2, 64).astype(np.float32)[:, None]
 Y = np.sin(2 * X[:, 0])
 
 
+@pytest.mark.full
 # ------------------------------------------------------------------ mixtures of any posterior
 @pytest.mark.parametrize(
     "method", [MCDropout(), BayesByBackprop(), SWAG(averaging_steps=40, rank=3)], ids=lambda m: type(m).__name__

@@ -230,6 +230,7 @@ def test_sampled_fisher_is_near_the_ggn(point):
     assert traces[1] != traces[0]
 
 
+@pytest.mark.full
 def test_auto_takes_what_fits():
     wide = credo.networks.mlp([600], "tanh")
     assert fit_classes(Laplace(), steps=2).posterior.structure == "full"
@@ -238,6 +239,7 @@ def test_auto_takes_what_fits():
     assert fit_classes(Laplace(), steps=2, model=heavy).posterior.structure == "diagonal"
 
 
+@pytest.mark.full
 def test_combinators(point):
     chained = fit_classes(credo.then(credo.methods.MAP(0.02), Laplace("full", train=False)), steps=1)
     assert np.isfinite(chained.posterior.log_evidence).all()

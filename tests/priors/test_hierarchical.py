@@ -138,6 +138,7 @@ def test_nuts_marginalises_the_scale_like_quadrature():
     assert np.abs(scores).max() < scipy.stats.norm.isf(1e-3 / 2 / scores.size)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "prior", [priors.hierarchical(priors.inverse_gamma(2.0, 1.0)), priors.horseshoe(0.3, known=True)]
 )
