@@ -24,6 +24,7 @@ from credo.curvature import (
     output_columns,
     square_root,
 )
+from credo.curvature.kronecker import gram
 from credo.curvature.paths import arrays, flat, function, unflat
 
 RNG = np.random.default_rng(1)
@@ -109,6 +110,20 @@ def test_square_roots_of_singular_matrices():
     matrices = matrices.at[0].set(0.0).at[1].set(jnp.diag(jnp.array([0.0, 2.0, 0.0, 1.0])))
     columns = square_root(matrices)
     np.testing.assert_allclose(jnp.einsum("cni,cnj->nij", columns, columns), matrices, atol=1e-6)
+
+
+def test_columns_of_classes_without_a_factorisation():
+    likelihood = credo.likelihoods.categorical(4)
+    outputs = jnp.asarray(RNG.normal(size=(6, 4)), jnp.float32).at[0].set(jnp.array([200.0, 0.0, 0.0, -200.0]))
+    columns = likelihood.curvature_columns({}, outputs)
+    found = jnp.einsum("cni,cnj->nij", columns, columns)
+    np.testing.assert_allclose(found, likelihood.curvature({}, outputs), atol=1e-6)
+
+
+@pytest.mark.parametrize("width", [7, 384, 401])
+def test_gram_matrices_in_blocks(width):
+    rows = RNG.normal(size=(50, width))
+    np.testing.assert_allclose(gram(jnp.asarray(rows, jnp.float32)), rows.T @ rows, rtol=1e-4, atol=1e-4)
 
 
 def test_sampled_fisher_is_unbiased():

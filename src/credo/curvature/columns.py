@@ -46,6 +46,8 @@ def output_columns(
     if kind == "fisher":
         drawn = jax.lax.stop_gradient(likelihood.sample(key, params, outputs))
         columns = jax.grad(lambda f: likelihood.log_prob(params, f, drawn).sum())(outputs)[None]
+    elif hasattr(likelihood, "curvature_columns"):
+        columns = likelihood.curvature_columns(params, outputs)
     else:
         columns = square_root(likelihood.curvature(params, outputs).astype(outputs.dtype))
     return columns * jnp.sqrt(jnp.maximum(weight, 0.0)).astype(outputs.dtype)[:, None]

@@ -1,5 +1,6 @@
 """Kronecker factors: for each dense layer the curvature is taken as E[g g'] ⊗ Σ a a'."""
 
+from itertools import pairwise
 from typing import Any
 
 import jax
@@ -16,6 +17,7 @@ from credo.curvature.spectrum import LOG_2PI, Spectrum
 from credo.curvature.taps import Layer, tapped
 
 PyTree = Any
+WIDE, PIECES = 384, 4  # inputs beyond which a Gram matrix is made in blocks, and in how many
 
 
 @struct
@@ -42,15 +44,15 @@ class KroneckerSums:
     def add(self, model: Model, variables: Variables, batch: Batch, roots: Roots) -> "KroneckerSums":
         """With the factors of one batch; one backward pass for each column of the outputs' curvature."""
         run = tapped(model, variables, batch.inputs, self.layers)
-        weight = batch.weight[:, None].astype(run.outputs.dtype)
+        root = jnp.sqrt(jnp.maximum(batch.weight, 0.0))[:, None].astype(run.outputs.dtype)
 
         def column(total: Arrays, s: jax.Array) -> tuple[Arrays, None]:
             return {path: total[path] + g.T @ g for path, g in run.pull(s).items()}, None
 
         start = {path: jnp.zeros(x.shape, run.outputs.dtype) for path, x in self.outputs.items()}
         found = jax.lax.scan(column, start, roots(run.outputs))[0]
-        rows = {layer.kernel: layer.augment(run.inputs[layer.kernel]) for layer in self.layers}
-        inputs = {p: t + ((weight * rows[p]).T @ rows[p]).astype(t.dtype) for p, t in self.inputs.items()}
+        rows = {layer.kernel: root * layer.augment(run.inputs[layer.kernel]) for layer in self.layers}
+        inputs = {p: t + gram(rows[p]).astype(t.dtype) for p, t in self.inputs.items()}
         outputs = {p: t + found[p].astype(t.dtype) for p, t in self.outputs.items()}
         return KroneckerSums(inputs, outputs, self.weight + batch.weight.sum().astype(self.weight.dtype), self.layers)
 
@@ -136,3 +138,14 @@ class Kronecker:
 def _along_inputs(layer: Layer, prior: LocalPrior) -> jax.Array:
     """The prior's precision for one row of (W, b): every row has the same."""
     return layer.join({path: prior.precision[path] for path in layer.paths})[0]
+
+
+def gram(rows: jax.Array) -> jax.Array:
+    """A'A for A [n, m]; where m is large only the blocks on and above the diagonal are multiplied out."""
+    width = rows.shape[1]
+    if width <= WIDE:
+        return rows.T @ rows
+    edges = [round(i * width / PIECES) for i in range(PIECES + 1)]
+    upper = [rows[:, a:b].T @ rows[:, a:] for a, b in pairwise(edges)]
+    below = [[upper[i][:, edges[j] - edges[i] : edges[j + 1] - edges[i]].T for i in range(j)] for j in range(PIECES)]
+    return jnp.concatenate([jnp.concatenate([*below[j], upper[j]], 1) for j in range(PIECES)])

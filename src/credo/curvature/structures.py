@@ -29,16 +29,21 @@ def choose(structure: str, model: Model, variables: Variables, taps: Taps) -> st
     """The structure that "auto" stands for: the whole matrix up to 2,000 weights; beyond that Kronecker factors where
     all weights are in dense layers with one prior scale each, else the diagonal."""
     size = sum(x.size for x in arrays(variables.params["network"]).values())
-    if structure == "full" and size > FULL_LIMIT:
-        raise Refusal(
-            f'The whole matrix of {size:,} weights has {size**2:.1e} numbers: take structure="kfac", "low_rank", '
-            '"diagonal" or "last_layer".'
-        )
+    if structure == "full":
+        _check_size(size, "all")
     if structure != "auto":
         return structure
     if size <= FULL_SIZE:
         return "full"
     return "kfac" if not taps.problems and one_scale(model, variables) else "diagonal"
+
+
+def _check_size(size: int, whose: str) -> None:
+    if size > FULL_LIMIT:
+        raise Refusal(
+            f'The whole matrix of {whose} {size:,} weights has {size**2:.1e} numbers: take structure="kfac", '
+            '"low_rank" or "diagonal".'
+        )
 
 
 def first_sums(
@@ -67,7 +72,9 @@ def first_sums(
     elif chosen == "diagonal":
         sums = DiagonalSums.zeros(values, dtype, None if taps.problems else taps.layers)
     elif chosen == "last_layer":
-        sums = DenseBlockSums.zeros(values, dtype, output_layer(taps, select))
+        layer = output_layer(taps, select)
+        _check_size(layer.join(values).size, "the last layer's")
+        sums = DenseBlockSums.zeros(values, dtype, layer)
     else:
         sums = LowRankSums.start(key, values, dtype, rank, exact)
     return chosen, sums, taps

@@ -59,6 +59,12 @@ class Categorical(Classes):
         probs = self.mean(params, outputs)
         return diagonal(probs) - probs[..., :, None] * probs[..., None, :]
 
+    def curvature_columns(self, params: PyTree, outputs: jax.Array) -> jax.Array:
+        """s_c = √p_c (e_c − p), whose squares Σ_c s_c s_c' = diag(p) − p pᵀ [C, n, C]."""
+        probs = self.mean(params, outputs)
+        apart = jnp.eye(self.num_classes, dtype=probs.dtype)[:, None] - probs
+        return jnp.sqrt(probs).T[..., None] * apart
+
 
 def categorical(num_classes: int) -> Categorical:
     """Classification into several classes: y ~ Categorical(softmax(f)).

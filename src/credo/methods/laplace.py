@@ -159,7 +159,7 @@ class Laplace(Method):
             self._map().init(key, model, variables, data), sums, zero, None, zero, jnp.ones(len(groups), zero.dtype),
             structure, groups,
         )  # fmt: skip
-        shapes = jax.eval_shape(lambda s: self._gaussian(model, s)[0].spread, state)
+        shapes = jax.eval_shape(lambda s: self.gaussian(model, s)[0].spread, state)
         return dataclasses.replace(state, spread=jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes))
 
     def step(
@@ -175,10 +175,10 @@ class Laplace(Method):
             turned = dataclasses.replace(state, sums=state.sums.turned(prior), log_likelihood=0 * state.log_likelihood)
             return turned, Info({"log_likelihood": turned.log_likelihood})
         if phase.name == "curvature":
-            return self._add(noise, model, state, batch)
-        return self._gaussian(model, state)
+            return _add(self, noise, model, state, batch)
+        return _gaussian(self, model, state)
 
-    def _add(self, key: jax.Array, model: Model, state: LaplaceState, batch: Batch) -> tuple[LaplaceState, Info]:
+    def add(self, key: jax.Array, model: Model, state: LaplaceState, batch: Batch) -> tuple[LaplaceState, Info]:
         """Add one batch's curvature and log likelihood. A sweep sees every row once: nothing is scaled by N."""
         variables = self.point(model, state)
         params = model.complete(variables.params)["likelihood"]
@@ -192,7 +192,7 @@ class Laplace(Method):
         state = dataclasses.replace(state, sums=sums, log_likelihood=state.log_likelihood + total)
         return state, Info({"log_likelihood": state.log_likelihood})
 
-    def _gaussian(self, model: Model, state: LaplaceState) -> tuple[LaplaceState, Info]:
+    def gaussian(self, model: Model, state: LaplaceState) -> tuple[LaplaceState, Info]:
         """From sums to the Gaussian: the prior's scale, the evidence, the covariance."""
         variables = self.point(model, state)
         paths = tuple(path for group in state.groups for path in group)
@@ -226,6 +226,17 @@ class Laplace(Method):
         rest = {name: tree for name, tree in points.params.items() if name != "network"}
         mean = {"network": points.params["network"]}
         return GaussianWeights(mean, state.spread, rest, points.state, state.log_evidence, state.scale, state.structure)
+
+
+# Under a jit of their own they are traced once for all fits of the same shapes, not once for each fit.
+@jax.jit
+def _add(method: Laplace, key: jax.Array, model: Model, state: LaplaceState, batch: Batch) -> tuple[LaplaceState, Info]:
+    return method.add(key, model, state, batch)
+
+
+@jax.jit
+def _gaussian(method: Laplace, model: Model, state: LaplaceState) -> tuple[LaplaceState, Info]:
+    return method.gaussian(model, state)
 
 
 def single(variables: Variables) -> Variables:

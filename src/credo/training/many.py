@@ -15,7 +15,7 @@ from credo.core.batch import Batch
 from credo.core.method import Method, Phase
 from credo.core.model import Model
 from credo.core.network import Variables
-from credo.core.tree import take
+from credo.core.tree import num_bytes, take
 from credo.data.batches import order
 from credo.errors import Refusal
 from credo.methods.combine import stages
@@ -37,6 +37,7 @@ class Study(NamedTuple):
     steps: int | None
     thin: int
     group: int  # fits that run side by side, for methods whose members may run in lock-step
+    batch_size: int | None  # rows of a step, None: all of them
 
 
 def fit_many(
@@ -51,10 +52,11 @@ def fit_many(
     steps: int | None = None,
     thin: int = 1,
     group: int = 64,
+    batch_size: int | None = None,
 ) -> PyTree:
-    """Fit a method to each of S data sets of equal size on all their rows, and keep what `use` makes of each posterior.
+    """Fit a method to each of S data sets of equal size, and keep what `use` makes of each posterior.
 
-    Every step sees all rows. The fits run on all devices; progress, retries and checkpoints are `credo.fit`'s alone.
+    The fits run on all devices; progress, retries and checkpoints are `credo.fit`'s alone.
 
     Args:
         key: a JAX key.
@@ -65,6 +67,7 @@ def fit_many(
         start: Variables with leading axis S; None starts afresh.
         steps, thin: as for `credo.fit`.
         group: fits that run side by side where the method allows it.
+        batch_size: rows of a step of methods that take random batches; None: every step sees all rows.
     """
     parts = stages(method)
     prepared = [(numbers(part), numbers(part.prepare(model)[0])) for part in parts]
@@ -74,7 +77,7 @@ def fit_many(
     index = np.minimum(np.arange(padded), count - 1)
     pad = partial(jax.tree.map, lambda x: np.asarray(x)[index])
     keys = jax.random.key_data(jax.random.split(key, padded))
-    study = Study(use, rows, steps, thin, group)
+    study = Study(use, rows, steps, thin, group, None if batch_size is None else min(batch_size, rows))
     mesh = Mesh(np.array(devices), ("fit",))
     arguments = (prepared, (keys, pad(data), pad(start), pad(extra)))
     results = _run(study, mesh, method.members, *arguments)
@@ -115,7 +118,7 @@ def _stage(
     study: Study, method: Method, model: Model, data: Batch, keys: jax.Array, start: Variables | None, steps: int
 ) -> tuple[PyTree, PyTree]:
     """State and draws of all members after one method has run."""
-    phases = _merged([_on_all_rows(p) for p in method.phases(study.num_rows, steps)])
+    phases = _merged([_without_sweeps(p, study.batch_size) for p in method.phases(study.num_rows, steps)])
 
     def member(pair: tuple[jax.Array, Variables | None]) -> tuple[PyTree, PyTree]:
         key_init, key_method, key_run = jax.random.split(pair[0], 3)
@@ -136,16 +139,20 @@ def _stage(
 def _phase(
     study: Study, method: Method, model: Model, phase: Phase, data: Batch, carry: Carry
 ) -> tuple[PyTree, PyTree]:
-    plan = order(study.num_rows, study.num_rows)
-    noise, info = step_shapes(0, method, model, phase, plan, data, carry)
+    size = study.batch_size or study.num_rows
+    plan = order(study.num_rows, size)
+    noise, info = step_shapes(size, method, model, phase, plan, data, carry)
     steps = int(phase.steps)
-    bulk, _ = plan_sizes(noise_bytes(noise), 0, 1, bool(noise_bytes(noise)))
+    rows = jax.tree.leaves((data.inputs, data.targets))
+    gathered = sum(num_bytes(x) // x.shape[0] for x in rows) * size if phase.batch == "random" else 0
+    drawn = noise_bytes(noise) + gathered
+    bulk, _ = plan_sizes(drawn, 0, 1, bool(drawn))
     leaves, treedef = jax.tree.flatten(info.draw)
     kept = (treedef, tuple((x.shape, x.dtype) for x in leaves)) if phase.keeps_draws else None
     unit = bulk * study.thin
     capacity = -(-steps // unit) * unit
     layout = Layout(
-        0, bulk, capacity, study.thin, 1, "one", method.lockstep, None, False, tuple(sorted(info.metrics)), kept
+        size, bulk, capacity, study.thin, 1, "one", method.lockstep, None, False, tuple(sorted(info.metrics)), kept
     )
     zero, num = jnp.zeros((), jnp.int32), jnp.asarray(steps, jnp.int32)
     output = run_member(layout, method, model, phase, plan, zero, num, data, carry)
@@ -153,10 +160,12 @@ def _phase(
     return output.carry.state, draws
 
 
-def _on_all_rows(phase: Phase) -> Phase:
+def _without_sweeps(phase: Phase, batch_size: int | None) -> Phase:
+    """One step on all rows is a whole sweep; so are random batches of all rows."""
     if phase.batch == "sweep":
         return dataclasses.replace(phase, batch="full", steps=1)
-    return dataclasses.replace(phase, batch="full" if phase.batch == "random" else phase.batch)
+    whole = phase.batch == "random" and batch_size is None
+    return dataclasses.replace(phase, batch="full") if whole else phase
 
 
 def _merged(phases: list[Phase]) -> list[tuple[Phase, int]]:
