@@ -19,7 +19,7 @@ def few_programs():
     """Forget compiled programs before their memory maps reach the system's limit, where a compiler would crash."""
     yield
     maps = Path("/proc/self/maps")
-    if maps.exists() and maps.read_text().count("\n") > 20_000:
+    if maps.exists() and maps.read_text().count("\n") > 40_000:
         import jax
 
         jax.clear_caches()

@@ -13,6 +13,7 @@ README = Path(__file__).resolve().parents[1] / "README.md"
 BEGIN, END = "<!-- methods:begin -->", "<!-- methods:end -->"
 TRUTH = {
     "posterior": "draws from the exact posterior",
+    "near_posterior": "draws close to the posterior: means to 0.1 standard deviations, variances to 10 %",
     "gaussian": "the exact posterior",
     "mean_field": "the closest mean-field Gaussian",
     "mean": "the posterior mean; its spread is not the posterior's",

@@ -71,6 +71,12 @@ CASES: tuple[Case, ...] = (
     credo("predict", SECONDS),
     credo("ensemble", STEPS),
     Case("ensemble", "torch", "one by one", STEPS, "torch_cases", "ensemble"),
+    credo("sgld", STEPS),
+    Case("sgld", "blackjax", "scan", STEPS, "blackjax_sgmcmc", "sgld"),
+    Case("sgld", "posteriors", "", STEPS, "posteriors_cases", "sgmcmc", {"name": "sgld"}),
+    credo("sghmc", STEPS),
+    Case("sghmc", "blackjax", "scan", STEPS, "blackjax_sgmcmc", "sghmc"),
+    Case("sghmc", "posteriors", "", STEPS, "posteriors_cases", "sgmcmc", {"name": "sghmc"}),
 )
 
 
@@ -143,6 +149,10 @@ COMPARISONS: tuple[Comparison, ...] = (
         ("ensemble/torch/one by one",),
         30.0,
     ),
+    Comparison("SGLD 784-100-10, M=500", "BlackJAX sgld in a scan", "sgld", ("sgld/blackjax/scan",), 1.0),
+    Comparison("SGLD 784-100-10, M=500", "posteriors (torch)", "sgld", ("sgld/posteriors",), 1.5),
+    Comparison("SGHMC 784-100-10, M=500", "BlackJAX sghmc in a scan", "sghmc", ("sghmc/blackjax/scan",), 1.0),
+    Comparison("SGHMC 784-100-10, M=500", "posteriors (torch)", "sghmc", ("sghmc/posteriors",), 1.5),
 )
 PREDICT_RSS_MB = 1500.0
 

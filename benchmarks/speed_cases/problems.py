@@ -1,6 +1,7 @@
 """The work itself, the same for every library: sizes, settings and synthetic data. Needs numpy only."""
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,14 @@ class Sizes:
     # deep ensemble: MLP 8-50-50-2, relu, heteroscedastic noise
     ensemble: int = 10
     ensemble_epochs: int = 100
+    # stochastic-gradient samplers: 784-100-10 classifier, relu, one chain, every tenth draw kept
+    image_rows: int = 10_000
+    image_batch: int = 500
+    image_steps: int = 2000
+    image_thin: int = 10
+    langevin_step: float = 1e-7
+    hamiltonian_step: float = 1e-4
+    hamiltonian_friction: float = 100.0
     repeats: int = 3
 
     @property
@@ -68,6 +77,7 @@ class Sizes:
             predict_draws=20,
             ensemble=3,
             ensemble_epochs=2,
+            image_steps=20,
             repeats=2,
         )
 
@@ -92,6 +102,19 @@ def images(sizes: Sizes, rows: int, seed: int = 0) -> tuple[Floats, NDArray[np.i
     rng = np.random.default_rng(seed)
     x = rng.random((rows, sizes.pixels), dtype=np.float32)
     return x, rng.integers(0, sizes.classes, rows).astype(np.int32)
+
+
+def image_weights(sizes: Sizes, seed: int = 0) -> dict[str, Floats]:
+    """Weights of the 784-100-10 net."""
+    rng = np.random.default_rng(seed)
+    widths = (sizes.pixels, sizes.predict_hidden, sizes.classes)
+    first, second = (rng.standard_normal((a, b), dtype=np.float32) / a**0.5 for a, b in pairwise(widths))
+    return {
+        "first": first.astype(np.float32),
+        "first_bias": np.zeros(widths[1], np.float32),
+        "second": second.astype(np.float32),
+        "second_bias": np.zeros(widths[2], np.float32),
+    }
 
 
 def start_weights(sizes: Sizes, seed: int = 0) -> dict[str, Any]:

@@ -60,7 +60,6 @@ _NAMES = {
     "subset": "credo.methods.combine",
     "then": "credo.methods.combine",
 }
-_configured = False
 
 
 def __getattr__(name: str) -> Any:
@@ -68,12 +67,9 @@ def __getattr__(name: str) -> Any:
 
     if name not in _NAMES and name not in _MODULES:
         raise AttributeError(f"module 'credo' has no attribute {name!r}")
-    global _configured
-    if not _configured:
-        from credo.runtime import configure
+    from credo.runtime import configure
 
-        _configured = True
-        configure()
+    configure()
     if name in _MODULES:
         return importlib.import_module(f"credo.{name}")
     return getattr(importlib.import_module(_NAMES[name]), name)

@@ -30,6 +30,7 @@ from credo.core.tree import take
 from credo.errors import Refusal
 from credo.folders import replaced_folder
 from credo.runs import FORMAT, open_run, shapes_of
+from credo.tensors import write_tensors
 from credo.training.fit import Fit
 
 PACKAGES = ("jax", "jaxlib", "numpy", "optax", "blackjax", "safetensors")
@@ -75,7 +76,7 @@ def save_fit(
         for name, document in documents.items():
             digests[name] = _write(building / name, _json(document))
         for name, group in tensors.items():
-            digests[name] = _write(building / name, _tensors(group))
+            digests[name] = write_tensors(building / name, group)
         checked = {name: digests[name] for name in digests if name != "metrics.json"}
         _write(building / "versions.json", _json(versions() | {"digests": checked}))
 
@@ -153,12 +154,6 @@ def _main(fit: Fit) -> str:
 
 def _json(document: Any) -> bytes:
     return (json.dumps(document, indent=1, default=str) + "\n").encode()
-
-
-def _tensors(arrays: dict[str, np.ndarray]) -> bytes:
-    from safetensors.numpy import save
-
-    return save(arrays, metadata={"format": "credo"})
 
 
 def _write(path: Path, content: bytes) -> str:

@@ -18,6 +18,7 @@ import numpy as np
 from credo import curvature, likelihoods, networks, posteriors, priors
 from credo.core.model import Model
 from credo.core.network import Variables
+from credo.core.pieces import mapping
 from credo.core.tree import STRUCTS
 from credo.errors import ArtifactError
 
@@ -70,7 +71,8 @@ def _encode_array(value: Any, arrays: Arrays, path: str) -> dict[str, Any]:
     if isinstance(value, jax.Array) and jnp.issubdtype(value.dtype, jax.dtypes.prng_key):
         raise Unsavable(f"a random key (at {path}) is not saved")
     form = "scalar" if isinstance(value, np.generic) else "jax" if isinstance(value, jax.Array) else "numpy"
-    array, note = np.asarray(value, order="C"), {"form": form}
+    # Memory maps stay what they are: a copy in C order could be larger than the memory.
+    array, note = np.asarray(value, order=None if mapping(value) else "C"), {"form": form}
     if array.dtype == ml_dtypes.bfloat16:
         array, note = array.view(np.uint16), note | {"dtype": "bfloat16"}
     if array.dtype.name not in STORED:

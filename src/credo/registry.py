@@ -18,6 +18,7 @@ class Row:
         summary: one sentence.
         capability: ids of the capability list.
         exact_on: what its answer equals on a Bayesian linear model: "posterior", "gaussian" (in closed form),
+            "near_posterior" (draws whose means are right to 0.1 standard deviations and variances to 10 %),
             "mean_field", "mean" (the spread is not claimed), "mode" or "least_squares". The contract tests hold it to
             that.
     """
@@ -28,6 +29,7 @@ class Row:
     capability: str
     exact_on: str
     quick: tuple[tuple[str, Any], ...] = ()  # settings that are enough on the small problems of the tests
+    thin: int = 1  # steps for each draw that tests and audits keep, where one step moves a chain only a little
 
     def quick_settings(self) -> dict[str, Any]:
         """Settings for small problems."""
@@ -142,6 +144,114 @@ ROWS = (
         "D3",
         "posterior",
         (("chains", 4), ("warmup", 300)),
+    ),
+    Row(
+        "ensemble_chains",
+        "credo.methods.ensemble_chains:EnsembleChains",
+        "A chain from each member of an early-stopped deep ensemble; modes count equally.",
+        "D6",
+        "posterior",
+        (("size", 4), ("warmup", 300), ("num_steps", 15), ("longest", 500)),
+    ),
+    Row(
+        "metropolis",
+        "credo.methods.metropolis:Metropolis",
+        "Random-walk Metropolis: no gradients, many cheap moves for each draw.",
+        "D2",
+        "posterior",
+        (("chains", 4), ("warmup", 300), ("moves", 30)),
+    ),
+    Row(
+        "mala",
+        "credo.methods.mala:MALA",
+        "The Metropolis-adjusted Langevin algorithm: a random walk that follows the gradient.",
+        "D2",
+        "posterior",
+        (("chains", 4), ("warmup", 300), ("moves", 15)),
+    ),
+    Row(
+        "mclmc",
+        "credo.methods.mclmc:MCLMC",
+        "Microcanonical Langevin paths of constant speed, with a Metropolis test unless told otherwise.",
+        "D3",
+        "posterior",
+        (("chains", 4), ("warmup", 300)),
+    ),
+    Row(
+        "smc",
+        "credo.methods.smc:SMC",
+        "Sequential Monte Carlo: a population led from the prior to the posterior, with the evidence.",
+        "D2",
+        "posterior",
+        (("chains", 4), ("particles", 200), ("num_steps", 3), ("moves", 1)),
+    ),
+    Row(
+        "importance_sampling",
+        "credo.methods.importance_sampling:ImportanceSampling",
+        "Weighted draws of the prior or of a fitted posterior, with a Pareto test of the weights and the evidence.",
+        "D1",
+        "mean",
+    ),
+    Row(
+        "simulated_annealing",
+        "credo.methods.simulated_annealing:SimulatedAnnealing",
+        "One point: a chain that is cooled until it stands at a deep mode.",
+        "D4",
+        "mode",
+    ),
+    Row(
+        "sgld",
+        "credo.methods.sgld:SGLD",
+        "Stochastic-gradient Langevin dynamics on minibatches, with a step that it chooses itself.",
+        "D5",
+        "near_posterior",
+        (("chains", 8),),
+        thin=20,
+    ),
+    Row(
+        "psgld",
+        "credo.methods.psgld:PSGLD",
+        "Langevin dynamics on minibatches under the preconditioner of RMSprop, frozen before the draws.",
+        "D5",
+        "near_posterior",
+        (("chains", 8), ("tolerance", 0.05)),
+        thin=20,
+    ),
+    Row(
+        "sghmc",
+        "credo.methods.sghmc:SGHMC",
+        "Stochastic-gradient Hamiltonian Monte Carlo: momentum and friction on minibatches.",
+        "D5",
+        "near_posterior",
+        (("chains", 8),),
+        thin=2,
+    ),
+    Row(
+        "sgnht",
+        "credo.methods.sgnht:SGNHT",
+        "The stochastic-gradient thermostat: momentum whose friction finds itself.",
+        "D5",
+        "near_posterior",
+        (("chains", 8),),
+        thin=2,
+    ),
+    Row(
+        "cyclical_sgld",
+        "credo.methods.sgld:CyclicalSGLD",
+        "Langevin dynamics whose step rises and falls, to visit several modes.",
+        "D5",
+        "near_posterior",
+        (("chains", 8), ("cycle_length", 500), ("tolerance", 0.05)),
+        thin=20,
+    ),
+    Row(
+        "cyclical_sghmc",
+        "credo.methods.sghmc:CyclicalSGHMC",
+        "Hamiltonian Monte Carlo on minibatches whose step rises and falls, to visit several modes.",
+        "D5",
+        "near_posterior",
+        (("chains", 8), ("cycle_length", 500)),
+        thin=4,
     ),
 )
 

@@ -16,6 +16,7 @@ from credo.core.posterior import Posterior
 from credo.core.tree import paths
 from credo.diagnostics.diagnose import Diagnostics
 from credo.errors import ArtifactError, InputError, Refusal
+from credo.tensors import read_tensors
 from credo.training.fit import Fit
 
 FORMAT = 1
@@ -61,7 +62,7 @@ def _read(folder: Path, network: Any) -> Run:
     documents = {name: json.loads(path.read_bytes()) for name, path in files.items() if name.endswith(".json")}
     metrics_file = folder / "metrics.json"
     metrics = json.loads(metrics_file.read_bytes()) if metrics_file.is_file() else {}
-    tensors = {name: _arrays(path) for name, path in files.items() if name.endswith(".safetensors")}
+    tensors = {name: read_tensors(path) for name, path in files.items() if name.endswith(".safetensors")}
     encoder = None
     if "encoder.json" in documents:
         from credo.data.encoder import TableEncoder
@@ -103,16 +104,6 @@ def _intact(folder: Path, name: str, digest: str) -> Path:
                 f"The file {path} is damaged: it is not what the fit wrote; restore it from a copy or fit again."
             )
     return path
-
-
-def _arrays(path: Path) -> dict[str, np.ndarray]:
-    from safetensors import SafetensorError
-    from safetensors.numpy import load_file
-
-    try:
-        return load_file(path)
-    except SafetensorError as error:
-        raise ArtifactError(f"its arrays are damaged ({error})") from error
 
 
 def _fit(documents: dict[str, Any], tensors: dict[str, Any], network: Any, folder: Path) -> Fit:

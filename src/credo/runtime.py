@@ -1,6 +1,7 @@
 """Set-up of JAX that must happen before its first use: one virtual device per core, and a compilation cache."""
 
 import os
+from functools import cache
 from pathlib import Path
 
 
@@ -11,8 +12,12 @@ def cache_folder() -> Path:
     return Path(os.environ.get("CREDO_CACHE", user_cache_dir("credo"))) / "programs"
 
 
+@cache
 def configure() -> None:
-    """Give the CPU one device per core and keep compiled programs, unless the user has decided otherwise."""
+    """Give the CPU one device per core and keep compiled programs, unless the user has decided otherwise.
+
+    Whatever part of credo is imported first calls it; only the first call acts.
+    """
     import jax
 
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -11,6 +11,7 @@ from credo.audit.uniformity import uniformity
 SIMULATIONS = 500
 
 
+@pytest.mark.full
 def test_variational_inference_passes_where_mean_field_is_exact():
     result = calibrate("bayes_by_backprop", "linear", simulations=SIMULATIONS, seed=1, steps=4000)
     assert result.passed, str(result)
@@ -47,6 +48,7 @@ def test_a_sampler_at_half_the_temperature_is_caught():
     assert min(test.p_value for test in result.tests) < 1e-3
 
 
+@pytest.mark.full
 def test_a_point_fails_plainly():
     result = calibrate("map", simulations=100, steps=500)
     assert not result.passed
@@ -80,6 +82,7 @@ def test_envelope_and_p_value_agree():
         assert outside == (test.p_value < 0.01), spread
 
 
+@pytest.mark.full
 def test_class_probabilities_can_be_ranked():
     model = credo.Model(credo.networks.mlp([]), credo.priors.normal(1.0), credo.likelihoods.categorical(3))
     x = np.linspace(-1, 1, 12, dtype=np.float32)[:, None]

@@ -101,6 +101,7 @@ def test_data_on_stdout_and_messages_on_stderr(credo, tables, tmp_path):
     assert again.exit_code == 0  # a finished run is replaced
 
 
+@pytest.mark.full
 def test_settings_several_targets_weights_and_groups(credo, tables, tmp_path):
     out = tmp_path / "run"
     options = ("--set", "prior=normal:0.5", "--set", "learning_rate=0.02", "--set", "likelihood=heteroscedastic")
@@ -156,6 +157,7 @@ def test_missing_cells(credo, tmp_path):
     assert predictions(credo, tmp_path / "impute", tmp_path / "gaps.csv").notna().all(axis=None)
 
 
+@pytest.mark.full
 def test_binary_counts_and_no_holdout(credo, tmp_path):
     frame = class_frame()
     frame["garden"].to_frame().assign(size=frame["size"]).to_csv(tmp_path / "binary.csv", index=False)

@@ -59,6 +59,7 @@ def test_weights_alone_and_distributions(base):
         fit.to_arviz(targets=Y)
 
 
+@pytest.mark.full
 def test_several_outputs_and_classes():
     key = jax.random.key(0)
     two = np.column_stack([Y, -Y])

@@ -51,6 +51,7 @@ def test_own_statistics_and_weighted_draws(base):
         posterior_predictive_check(KEY, fit, DATA, "mode")
 
 
+@pytest.mark.full
 def test_counts_and_classes():
     x = PROBLEM.inputs[:64]
     rng = np.random.default_rng(0)

@@ -26,6 +26,7 @@ def test_pipeline_and_cross_validation():
     assert cross_val_score(model, X, Y, cv=3).min() > 0.8
 
 
+@pytest.mark.full
 def test_grid_search_over_parameters_and_settings():
     grid = {"network": ["mlp:8", [8, 8]], "settings": [{"learning_rate": 0.02}, {"learning_rate": 1e-6}]}
     search = GridSearchCV(BayesianClassifier("map", **QUICK), grid, cv=2, error_score="raise").fit(X, Y > 0)
@@ -69,6 +70,7 @@ def test_joblib_and_unfitted_pickle():
     assert pickle.loads(pickle.dumps(clone(model))).get_params() == model.get_params()
 
 
+@pytest.mark.full
 def test_objects_and_words_give_the_same_fit():
     words = BayesianRegressor("map", "mlp:8:tanh", "normal:0.5", "student_t", steps=20, random_state=0)
     things = BayesianRegressor(
@@ -91,6 +93,7 @@ def test_rows_predict_alone_as_together():
     np.testing.assert_allclose([model.predict(X[i : i + 1])[0] for i in range(10)], together[:10], rtol=1e-5)
 
 
+@pytest.mark.full
 def test_minibatches():
     x = np.random.default_rng(1).normal(size=(600, 3))
     model = BayesianRegressor("map", network="mlp:8", steps=400, batch_size=32, random_state=0)

@@ -91,6 +91,7 @@ def test_several_outputs_keep_their_shape_and_scale(two_outputs):
     assert all(end.shape == (60, 2) for end in model.predict_interval(x))
 
 
+@pytest.mark.full
 def test_column_of_targets_stays_a_column(two_outputs):
     _, x, y = two_outputs
     model = BayesianRegressor("map", network=[8], steps=5, random_state=0).fit(x, y[:, :1])
@@ -105,6 +106,7 @@ def test_known_noise_is_in_the_units_of_the_targets(two_outputs):
     np.testing.assert_allclose(model.fit(x, y).uncertainty(x)["aleatoric"], 2.5**2, rtol=1e-5)
 
 
+@pytest.mark.full
 def test_counts_are_not_standardised():
     rng = np.random.default_rng(2)
     x = rng.normal(size=(60, 3))
@@ -132,6 +134,7 @@ def test_constant_columns_and_targets_are_safe():
     assert model.target_scale_.shift == 7.0
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("method", ["map", "bayes_by_backprop"])
 def test_weight_of_two_is_a_row_twice(method):
     rng = np.random.default_rng(3)

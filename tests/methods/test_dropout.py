@@ -116,6 +116,7 @@ def objective(method, model, batch, num):
     return [np.asarray(x, np.float64) for x in jax.jit(jax.vmap(one))(jax.random.split(jax.random.key(9), num))]
 
 
+@pytest.mark.full
 def test_both_ways_maximise_the_same_bound():
     """E_q[log p(D|θ)] by 4,000 draws of each way (false alarms 1e-3) and the same prior term."""
     ways = [
@@ -208,6 +209,7 @@ def test_learned_rates_are_those_of_the_bound():
     assert fit.trace["rate"].shape == (8, 20_000)
 
 
+@pytest.mark.full
 def test_no_masks_is_map():
     model, batch = small_problem(credo.networks.mlp([10], activation="tanh"))
     likelihood, prior = objective(MCDropout(rate=0.0), model, batch, 2)
@@ -222,6 +224,7 @@ def test_no_masks_is_map():
     assert "collapsed to a point" in str(fits[0].status)
 
 
+@pytest.mark.full
 def test_networks_that_do_not_say_their_inputs_are_told_apart():
     network = credo.from_functions(function_init, lambda params, x: jnp.tanh(x @ params["w"]) @ params["v"])
     model = credo.Model(network, credo.priors.normal(1.0), credo.likelihoods.gaussian(0.1))
@@ -313,6 +316,7 @@ def test_users_dropout_layers_predict_with_frozen_statistics(name, tmp_path):
     np.testing.assert_array_equal(*pair)
 
 
+@pytest.mark.full
 def test_weight_rows_save_and_load(tmp_path):
     fit = credo.fit(KEY, small_problem(credo.networks.mlp([6]))[0], (X[:, :1], Y), "mc_dropout", steps=30)
     fit.save(tmp_path / "run")

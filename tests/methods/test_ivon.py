@@ -39,6 +39,7 @@ def test_beta_and_temperature_have_the_meaning_they_have_in_bayes_by_backprop():
     np.testing.assert_allclose(cold, 0.5 * PROBLEM.mean_field_std, rtol=0.05)
 
 
+@pytest.mark.full
 def test_a_prior_inside_the_loss_is_the_same_prior():
     """A scale mixture of two equal normals is a normal, but has no closed form: δ = 0 and the same optimum."""
     mixture = credo.priors.scale_mixture(mix=0.5, scale_wide=1.0, scale_narrow=1.0)

@@ -161,7 +161,7 @@ def test_sampled_predictions_are_the_network_at_draws(point):
     draws = fit.posterior.view("sampled")
     variables = draws.draw(jax.random.split(KEY, 3)[1], 0, 0)
     expected = fit.model.outputs(variables, X)[0]
-    np.testing.assert_allclose(draws.outputs(KEY, fit.model, X, 3).values[0, 1], expected, rtol=1e-5)
+    np.testing.assert_allclose(draws.outputs(KEY, fit.model, X, 3).values[0, 1], expected, rtol=1e-5, atol=1e-6)
     with pytest.raises(Refusal, match="mode must be one of"):
         fit.posterior.view("exact")
 

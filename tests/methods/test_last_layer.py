@@ -93,6 +93,7 @@ def test_the_evidence_is_maximised(both):
     np.testing.assert_allclose(noise, best.x[:2], atol=0.02)
 
 
+@pytest.mark.full
 def test_minibatches_weights_and_prior_means():
     """Sweeps of 16 rows are all rows; weight 2 is a doubled row; a prior around weights is centred there."""
     start = fit(credo.methods.MAP())
@@ -108,6 +109,7 @@ def test_minibatches_weights_and_prior_means():
     np.testing.assert_allclose(tight.mean["network"]["output"]["kernel"][0], centre["output"]["kernel"], atol=1e-4)
 
 
+@pytest.mark.full
 def test_noise_known_learned_and_inferred():
     known = fit(likelihood=credo.likelihoods.gaussian(0.2), steps=100)
     assert known.posterior.points["likelihood"] == {}
@@ -148,6 +150,7 @@ def test_classes_get_the_laplace_approximation():
     assert credo.predict(KEY, found, X[:4], mode="probit").probs.shape == (4, 3)
 
 
+@pytest.mark.full
 def test_several_members_and_a_following_method():
     several = credo.fit(
         KEY, credo.Model(credo.networks.mlp([6]), credo.priors.normal(1.0), credo.likelihoods.gaussian()), (X, TWO),
@@ -158,6 +161,7 @@ def test_several_members_and_a_following_method():
     np.testing.assert_array_equal(point, several.posterior.mean["network"]["output"]["kernel"])
 
 
+@pytest.mark.full
 def test_a_held_bias_moves_the_targets():
     found = fit(credo.methods.MAP(), steps=50, widths=(), likelihood=credo.likelihoods.gaussian(0.3))
     params = jax.tree.map(lambda x: jnp.asarray(x[0]), found.point().params)

@@ -44,6 +44,7 @@ def test_mean_is_exact_and_the_push_leaves_a_spread(share):
     assert (ratio < 1.05).all()
 
 
+@pytest.mark.full
 def test_more_particles_spread_further_and_keep_correlations():
     few, many = particles(particles=10), particles(particles=60)
     assert (many.std(0) / SPREAD).mean() > (few.std(0) / SPREAD).mean() + 0.1
@@ -73,6 +74,7 @@ def test_particles_are_one_measure(start, tmp_path):
     np.testing.assert_array_equal(first, second)
 
 
+@pytest.mark.full
 def test_learned_noise_is_inferred_and_options_are_checked():
     model = credo.Model(credo.networks.mlp([]), credo.priors.normal(1.0), credo.likelihoods.gaussian("learned"))
     fit = credo.fit(jax.random.key(0), model, DATA, SVGD(particles=10), steps=2000)

@@ -92,6 +92,7 @@ def test_the_mean_is_the_posterior_mean_for_every_batch_size():
     assert set(fit.phases) == {"optimise", "average"}
 
 
+@pytest.mark.full
 def test_learned_noise_is_a_point_and_inferred_noise_is_not(tmp_path):
     for noise in ("learned", "inferred"):
         model = credo.Model(credo.networks.mlp([4]), credo.priors.normal(1.0), credo.likelihoods.gaussian(noise))
@@ -103,6 +104,7 @@ def test_learned_noise_is_a_point_and_inferred_noise_is_not(tmp_path):
     np.testing.assert_array_equal(*pair)
 
 
+@pytest.mark.full
 def test_multi_swag_is_replicated_swag():
     model = credo.Model(credo.networks.mlp([4]), credo.priors.normal(1.0), credo.likelihoods.gaussian(0.5))
     options = {"averaging_steps": 60, "rank": 3}

@@ -119,6 +119,7 @@ def test_posteriors_are_saved_and_are_priors(fitted, tmp_path):
     assert credo.fit(jax.random.key(0), later, DATA, BayesByBackprop(), steps=50).status.ok
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("path", [False, pytest.param(True, marks=pytest.mark.full)])
 @pytest.mark.parametrize("name", list(FAMILIES))
 def test_networks_with_inferred_noise(name, path):

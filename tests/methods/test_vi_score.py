@@ -65,6 +65,7 @@ def test_the_bound_is_that_of_reparameterisation(fitted, rao_blackwell):
     assert abs(first.value - second.value) < 4 * np.hypot(first.error, second.error) + 0.02
 
 
+@pytest.mark.full
 def test_other_priors_and_learned_noise():
     problem = linear(num_rows=64, dims=2)
     mixed = credo.priors.by_path({"*/bias": credo.priors.laplace(1.0), "*": credo.priors.normal()})

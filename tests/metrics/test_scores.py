@@ -147,6 +147,7 @@ def test_crps_takes_the_whole_mixture(rng):
     assert metrics.crps(p, y[:20]) == pytest.approx(wanted.mean(), rel=1e-4)
 
 
+@pytest.mark.full
 def test_crps_of_other_shapes_from_draws(rng, monkeypatch):
     """Five standard errors of 57 rows with 1000 draws each: false alarms below 10⁻⁶."""
     outputs, y = rng.normal(size=(1, N, 1)), rng.normal(size=N)
@@ -208,6 +209,7 @@ def test_one_row(classes, numbers):
         assert np.isfinite(metrics.aurc(one, y[:1]))
 
 
+@pytest.mark.full
 def test_scores_on_the_original_scale_of_several_outputs(rng):
     outputs, y = rng.normal(size=(3, N, 2)), rng.normal(size=(N, 2))
     p = predictive(likelihoods.gaussian(noise=0.7), outputs, flat=False)

@@ -173,6 +173,7 @@ def test_as_prior_of_one_mean_field():
     np.testing.assert_allclose(part.gaussian()[0]["output"]["bias"], q.mean["network"]["output"]["bias"][0])
 
 
+@pytest.mark.full
 def test_as_prior_of_a_mixture():
     q = mean_field(3)
     bound = priors.as_prior(q).bind(INFO, {})

@@ -88,6 +88,7 @@ def test_names_are_escaped(sampler) -> None:
     assert "&lt;script&gt;" in text
 
 
+@pytest.mark.full
 def test_odd_targets_and_classes_do_not_break_figures() -> None:
     table = numbers_table().rename(columns={"y": EVIL})
     check(render([make_run("odd", table, EVIL, "map", 30, "regression")]))
@@ -105,6 +106,7 @@ def test_several_runs_are_compared(regression, sampler) -> None:
     assert "scored on different rows" not in text
 
 
+@pytest.mark.full
 def test_runs_on_different_rows_are_not_compared_row_by_row(regression, classification) -> None:
     text = render([regression, classification])
     check(text)
@@ -118,6 +120,7 @@ def test_a_run_without_scored_rows(regression) -> None:
     assert "Training" in check(text).headings
 
 
+@pytest.mark.full
 def test_one_row_and_a_loss_that_failed(regression) -> None:
     frame = numbers_table().iloc[-1:]
     run = RunData.from_table("one", regression.fit, regression.encoder, frame)
@@ -128,6 +131,7 @@ def test_one_row_and_a_loss_that_failed(regression) -> None:
     check(text)
 
 
+@pytest.mark.full
 def test_write_report_is_whole_or_not_at_all(regression, tmp_path: Path) -> None:
     out = write_report([regression], tmp_path / "deep" / "report.html")
     assert out.read_text(encoding="utf-8").endswith("</html>\n")
@@ -144,6 +148,7 @@ def test_page_takes_any_sections() -> None:
     assert found.ids == ["e"]
 
 
+@pytest.mark.full
 def test_a_saved_run_gives_the_same_page(regression, tmp_path: Path) -> None:
     from credo.artifacts import save_fit
 

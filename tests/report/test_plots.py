@@ -46,6 +46,7 @@ def test_a_fit_alone_and_predictions_alone(regression) -> None:
     assert set(figures(None, regression.predictive)) == {"sorted_predictions", "split", "share"}
 
 
+@pytest.mark.full
 def test_several_outputs_have_their_own_figures() -> None:
     table = numbers_table().assign(z=lambda t: 2 * t["y"])
     found = of(make_run("two", table, ["y", "z"], "map", 50, "regression"))

@@ -21,8 +21,8 @@ LAYERS = [
     {"cli"},
 ]
 EVERYWHERE = {"errors", "registry", "runtime"}
-# Saving a run is one idea in four files.
-FAMILY = {"runs": "artifacts", "codec": "artifacts", "folders": "artifacts"}
+# Saving a run is one idea in five files.
+FAMILY = {"runs": "artifacts", "codec": "artifacts", "folders": "artifacts", "tensors": "artifacts"}
 # Packages beside the layers: they know core alone. Who may use them: the first layer that may, and all above it.
 BESIDE = {"data": "training", "networks": "audit", "adapters": "audit"}
 EXCEPTIONS = {

@@ -38,6 +38,7 @@ OTHERS = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("share", [1, pytest.param(4, marks=pytest.mark.full), 16])
 @pytest.mark.parametrize("name", list(OTHERS))
 def test_other_estimators_of_the_mean_field_optimum(name, share):

@@ -88,6 +88,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
         credo.fit(jax.random.key(1), model, data, "map", steps=300, checkpoint=credo.Checkpoint(tmp_path / "c"))
 
 
+@pytest.mark.full
 def test_resuming_a_finished_run_changes_nothing(tmp_path):
     x = np.linspace(-1, 1, 40, dtype=np.float32)[:, None]
     model = credo.Model(credo.networks.mlp([4]), credo.priors.normal(1.0), credo.likelihoods.gaussian(0.1))

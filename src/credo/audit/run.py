@@ -95,7 +95,9 @@ def audit(
     for problem in chosen.values():
         for name, row, method in entries:
             key = jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), _code(problem.name)), _code(name))
-            line, band = audit_one(key, name, row.exact_on if row else "", method, problem, quick)
+            line, band = audit_one(
+                key, name, row.exact_on if row else "", method, problem, quick, row.thin if row else 1
+            )
             rows.append(line)
             if band is not None:
                 bands[name, problem.name] = band
@@ -105,7 +107,7 @@ def audit(
 
 
 def audit_one(
-    key: jax.Array, name: str, exact_on: str, method: Any, problem: Problem, quick: bool = False
+    key: jax.Array, name: str, exact_on: str, method: Any, problem: Problem, quick: bool = False, thin: int = 1
 ) -> tuple[dict[str, Any], Band | None]:
     """One row: a method on a problem. A refusal is a row without measures and with the reason."""
     key_fit, key_draw = jax.random.split(key)
@@ -113,7 +115,9 @@ def audit_one(
     line |= dict.fromkeys(("z", "z_bound", "rhat", "effective", "met", "seconds", "seconds_compile", "note"))
     began = time.perf_counter()
     try:
-        fitted = fit(key_fit, problem.model, problem.data, method, steps=_steps(method, quick), progress=False)
+        steps = _steps(method, quick)
+        steps = steps and steps * thin
+        fitted = fit(key_fit, problem.model, problem.data, method, steps=steps, thin=thin, progress=False)
     except Refusal as refusal:
         return line | {"note": str(refusal)}, None
     line |= {"seconds": fitted.timing["seconds_run"], "seconds_compile": fitted.timing["seconds_compile"]}

@@ -94,7 +94,7 @@ def train(job: Job, out: Path, prepared: Prepared, resuming: bool = False) -> di
     try:
         result = _fit(job, out, prepared)
         metrics = scores(result, prepared, job.seed)
-        stopped = result.status.outcome == "interrupted"
+        stopped = result.status.outcome in ("interrupted", "stopped by the disk")
         save_fit(
             result, out, encoder=prepared.encoder, metrics=plain(metrics), extra=job.facts(),
             heldout=_kept(prepared.held), keep=(CHECKPOINT,) if stopped else (),

@@ -1,1 +1,5 @@
 """The contract: batches, networks, distributions, models, methods, posteriors, predictions."""
+
+from credo.runtime import configure
+
+configure()

@@ -16,6 +16,12 @@ class Batch(NamedTuple):
     targets: Any
     weight: Any  # [n]: 1, or the row's own weight, or 0 where the row is padding
     num_data: Any
+    rows: Any = None  # which rows of the data these are [n]; None: all, in their order
+
+    @property
+    def row_numbers(self) -> jax.Array:
+        """Which rows of the data these are [n]."""
+        return jnp.arange(self.weight.shape[0], dtype=jnp.int32) if self.rows is None else self.rows
 
     @property
     def num_rows(self) -> jax.Array:

@@ -1,5 +1,6 @@
 """Draws of a posterior at given inputs with the chain axis kept, for diagnostics, model choice and the audit."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -8,17 +9,13 @@ import numpy as np
 
 from credo.core.batch import bucket
 from credo.core.model import Model
+from credo.core.pieces import in_pieces
 from credo.core.posterior import Draws
-from credo.core.predict import CHUNK_BYTES, FEW_ROWS, checked_inputs
+from credo.core.predict import CHUNK_BYTES, FEW_ROWS, checked_inputs, disk_outputs, member_outputs
 from credo.core.predictive import pad_last
 from credo.errors import InputError
 
 PyTree = Any
-
-
-@partial(jax.jit, static_argnames="num")
-def _outputs(key: jax.Array, posterior: Any, model: Model, inputs: PyTree, num: int | None) -> Draws:
-    return posterior.outputs(key, model, inputs, num)
 
 
 @partial(jax.jit, static_argnames="num")
@@ -41,11 +38,16 @@ def function_draws(key: jax.Array, fit: Any, inputs: PyTree, num: int | None = N
         inputs: array [n, …] or a tree of them, like the training inputs.
         num: draws over all members; None takes all stored draws, or 200 for each member of a distribution.
     """
-    posterior = jax.device_put(fit.posterior)
+    rows, width, block = _blocks(fit, inputs, num)
+    starts, posterior, model = range(0, rows, width), fit.posterior, fit.model
+    if getattr(posterior, "on_disk", False):
+        made: Any = disk_outputs(key, posterior, model, [partial(block, s) for s in starts], num)
+    else:
+        posterior = jax.device_put(posterior)
+        made = (member_outputs(key, posterior, model, block(s), num) for s in starts)
     values, rest = [], None
-    for _, block, count in _chunks(fit, inputs, num):
-        draws = _outputs(key, posterior, fit.model, block, num)
-        values.append(np.asarray(draws.values[:, :, :count]))
+    for start, draws in zip(starts, made):
+        values.append(np.asarray(draws.values[:, :, : rows - start]))
         rest = rest or jax.tree.map(np.asarray, (draws.likelihood, draws.log_weights))
     assert rest is not None
     return Draws(np.concatenate(values, 2), *rest)  # type: ignore[arg-type]
@@ -57,21 +59,30 @@ def log_likelihood_draws(key: jax.Array, fit: Any, inputs: PyTree, targets: Any,
     rows = len(jax.tree.leaves(inputs)[0])
     if len(canonical) != rows:
         raise InputError(f"Expected {rows} targets, one for each input, got {len(canonical)}.")
-    posterior = jax.device_put(fit.posterior)
-    parts = []
-    for where, block, count in _chunks(fit, inputs, num):
-        y = pad_last(canonical[where], len(jax.tree.leaves(block)[0]))
-        parts.append(np.asarray(_log_likelihood(key, posterior, fit.model, block, y, num)[:, :, :count]))
-    return np.concatenate(parts, 2)
+    rows, width, block = _blocks(fit, inputs, num)
+    starts, posterior = range(0, rows, width), fit.posterior
+
+    def at(part: Any, start: int, num: int | None) -> jax.Array:
+        y = pad_last(canonical[start : start + width], width)
+        return _log_likelihood(key, part, fit.model, block(start), y, num)
+
+    if getattr(posterior, "on_disk", False):
+        made: Any = in_pieces(partial(at, num=None), posterior, num, starts)
+    else:
+        posterior = jax.device_put(posterior)
+        made = (at(posterior, start, num) for start in starts)
+    return np.concatenate([np.asarray(x[:, :, : rows - start]) for start, x in zip(starts, made)], 2)
 
 
-def _chunks(fit: Any, inputs: PyTree, num: int | None) -> Any:
-    """(rows, padded inputs, real rows) of chunks whose outputs under all draws stay below `CHUNK_BYTES`."""
+def _blocks(fit: Any, inputs: PyTree, num: int | None) -> tuple[int, int, Callable[[int], PyTree]]:
+    """(rows, width, block): `block(start)` are the padded inputs of `width` rows, whose outputs under all draws stay
+    below `CHUNK_BYTES`."""
     inputs = checked_inputs(fit, inputs)
     rows = len(jax.tree.leaves(inputs)[0])
     members, each = fit.posterior.num_draws(num)
     width = max(1, min(max(bucket(rows), FEW_ROWS), CHUNK_BYTES // (16 * members * each)))
-    for start in range(0, rows, width):
-        where = slice(start, min(start + width, rows))
-        block = jax.tree.map(lambda x, w=where: pad_last(np.asarray(x[w]), width), inputs)
-        yield where, block, where.stop - where.start
+
+    def block(start: int) -> PyTree:
+        return jax.tree.map(lambda x: pad_last(np.asarray(x[start : start + width]), width), inputs)
+
+    return rows, width, block

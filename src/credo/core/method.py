@@ -21,7 +21,8 @@ class Phase:
     batch: "random" (a minibatch without replacement within each epoch), "sweep" (every row once, in order),
     "full" (all rows) or "none". `steps` is traced: another number of steps is the same program. Phases that give the
     same `program` share one compiled program; their `step` sees that name and cannot tell them apart. The user's steps,
-    epochs or budget are those of the `main` phase, the last one where none says so.
+    epochs or budget are those of the `main` phase, the last one where none says so. A phase with `until` ends early,
+    once the metric of that name is 1 for every member.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Phase:
     keeps_draws: bool = False
     program: str | None = None
     main: bool = False
+    until: str | None = None
 
 
 def main_phase(phases: tuple[Phase, ...]) -> int:
@@ -57,6 +59,7 @@ class Method:
     several_starts: ClassVar[bool] = False  # True: needs a fresh start for every member, a given one is refused
     members: Any = 1  # chains or ensemble members
     over: Any = "auto"  # how members are mapped: "vmap", "map", "devices" or "auto"
+    parts: Any = ()  # methods that run one after another in its place, each started where the one before ended
     precision: ClassVar[str] = "float32"  # "float64": the loop runs it in a local double-precision context
 
     def prepare(self, model: Model) -> tuple[Model, list[str]]:

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from credo.core.model import Model
 from credo.core.network import Variables
@@ -55,6 +56,11 @@ class WeightPosterior:
         """Log weights of stored draws [member, draw], or None where all weigh the same."""
         return None
 
+    @property
+    def on_disk(self) -> bool:
+        """True where stored draws are memory maps. Such a posterior has `part` and `draw_bytes` (see `Samples`)."""
+        return False
+
     def view(self, mode: str) -> Any:
         """The posterior that predicts in another way ("sampled", "linearised", "probit"), where it can."""
         if mode == "sampled":
@@ -74,23 +80,38 @@ class WeightPosterior:
                 per_member = min(per_member, self.available)
         return self.members, per_member
 
-    def _plan(self, key: jax.Array, num: int | None) -> tuple[jax.Array, jax.Array, jax.Array]:
-        """Keys, members and draw indices [members × draws]: evenly spaced in each chain, without replacement."""
-        members, draws = self.num_draws(num)
+    def chosen(self, num: int | None) -> np.ndarray:
+        """Places of the stored draws that are taken of each chain: evenly spaced, without replacement."""
+        _, draws = self.num_draws(num)
         stored = draws if self.available is None else self.available
-        index = (jnp.arange(draws) * stored + stored - 1) // draws
-        member, index = jnp.meshgrid(jnp.arange(members), jnp.minimum(index, stored - 1), indexing="ij")
+        return np.minimum((np.arange(draws) * stored + stored - 1) // draws, stored - 1)
+
+    def chosen_weights(self, num: int | None) -> jax.Array | None:
+        """Normalised log weights of the draws that are taken [member, draw]; None where all weigh the same."""
+        if self.log_weights is None:
+            return None
+        weights = jnp.asarray(self.log_weights)[:, self.chosen(num)]
+        return weights - jax.scipy.special.logsumexp(weights)
+
+    def _plan(self, key: jax.Array, num: int | None) -> tuple[jax.Array, jax.Array, jax.Array]:
+        """Keys, members and draw indices [members × draws]."""
+        members, draws = self.num_draws(num)
+        member, index = jnp.meshgrid(jnp.arange(members), jnp.asarray(self.chosen(num)), indexing="ij")
         return jax.random.split(key, members * draws), member.ravel(), index.ravel()
+
+    def draws(self, keys: jax.Array, members: jax.Array, index: jax.Array) -> Variables:
+        """Several draws at once, with one leading axis."""
+        return jax.vmap(self.draw)(keys, members, index)
 
     def sample(self, key: jax.Array, num: int) -> PyTree:
         """Parameters with one leading axis over draws, chains flattened; drawn by weight where draws are weighted."""
         weights = self.log_weights
         if weights is None:
-            return jax.vmap(self.draw)(*self._plan(key, num)).params
+            return self.draws(*self._plan(key, num)).params
         key_pick, key_draw = jax.random.split(key)
         pick = jax.random.categorical(key_pick, weights.ravel(), shape=(num,))
         where = (pick // weights.shape[1], pick % weights.shape[1])
-        return jax.vmap(self.draw)(jax.random.split(key_draw, num), *where).params
+        return self.draws(jax.random.split(key_draw, num), *where).params
 
     def outputs(self, key: jax.Array, model: Model, inputs: PyTree, num: int | None) -> Draws:
         """f(x) under draws of the weights, made and used one group at a time so that weights never pile up."""
@@ -106,8 +127,4 @@ class WeightPosterior:
         group = 1 if jax.default_backend() == "cpu" else min(32, members * draws)
         values, likelihood = jax.lax.map(one, plan, batch_size=None if group == 1 else group)
         values, likelihood = jax.tree.map(lambda x: x.reshape(members, draws, *x.shape[1:]), (values, likelihood))
-        weights = self.log_weights
-        if weights is not None:
-            weights = weights[plan[1], plan[2]].reshape(members, draws)
-            weights = weights - jax.scipy.special.logsumexp(weights)
-        return Draws(values, likelihood, weights)
+        return Draws(values, likelihood, self.chosen_weights(num))

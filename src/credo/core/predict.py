@@ -1,6 +1,6 @@
 """`predict`: one way for every method, from a posterior to a predictive distribution."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,6 +11,8 @@ from credo.core import mixture
 from credo.core.batch import bucket
 from credo.core.mixture import Flat
 from credo.core.model import Model
+from credo.core.pieces import in_pieces
+from credo.core.posterior import Draws
 from credo.core.predictive import Predictive, pad_last
 from credo.errors import InputError
 
@@ -23,6 +25,22 @@ KEEP_BYTES = 2**28  # outputs kept for further questions
 @partial(jax.jit, static_argnames="num")
 def _outputs(key: jax.Array, posterior: Any, model: Model, inputs: PyTree, num: int | None) -> Flat:
     return mixture.flatten(posterior.outputs(key, model, inputs, num))
+
+
+@partial(jax.jit, static_argnames="num")
+def member_outputs(key: jax.Array, posterior: Any, model: Model, inputs: PyTree, num: int | None) -> Draws:
+    """`posterior.outputs` as one program."""
+    return posterior.outputs(key, model, inputs, num)
+
+
+def disk_outputs(
+    key: jax.Array, posterior: Any, model: Model, blocks: Sequence[Callable[[], PyTree]], num: int | None
+) -> list[Draws]:
+    """`outputs` of a posterior on disk, NumPy arrays. Blocks are functions that give inputs: every draw is read once,
+    and inputs once for each piece of draws."""
+    weights = posterior.chosen_weights(num)
+    made = in_pieces(lambda part, block: member_outputs(key, part, model, block(), None), posterior, num, blocks)
+    return [draws._replace(log_weights=weights) for draws in made]
 
 
 def predict(
@@ -40,7 +58,8 @@ def predict(
         key: a JAX key for drawing from the posterior.
         fit: the result of `credo.fit` or `credo.load`.
         inputs: array [n, …] (or a tree of them) like the training inputs.
-        num_samples: draws of θ; None takes all stored draws, or 200 for each member of a distribution.
+        num_samples: draws of θ; None takes all stored draws, or 200 for each member of a distribution. Draws that lie
+            on disk are read in pieces, and only those that are taken.
         mode: "sampled" (networks at draws of θ), or what else the posterior offers ("linearised", "probit"); None
             leaves the choice to it.
         memory: bytes of per-draw outputs to keep for further questions.
@@ -58,7 +77,9 @@ def predict(
     if num_samples is not None and num_samples < 1:
         raise InputError(f"num_samples must be at least 1, got {num_samples}.")
     model = fit.model
-    posterior = jax.device_put(fit.posterior if mode is None else fit.posterior.view(mode))
+    posterior = fit.posterior if mode is None else fit.posterior.view(mode)
+    on_disk = getattr(posterior, "on_disk", False)
+    posterior = posterior if on_disk else jax.device_put(posterior)
     inputs = checked_inputs(fit, inputs)
     rows = len(jax.tree.leaves(inputs)[0])
     first = jax.tree.map(lambda x: jax.ShapeDtypeStruct((1, *x.shape[1:]), x.dtype), inputs)
@@ -67,17 +88,29 @@ def predict(
     # Few rows are padded to one width: one program for them all, and a row's answer does not depend on its company.
     width = max(1, min(max(bucket(rows), FEW_ROWS), CHUNK_BYTES // per_row))
     kept: dict[int, Flat] = {}
+    # Draws on disk are read once for a group of chunks, for all of them where they fit.
+    fits = per_row * -(-rows // width) * width <= memory
+    group = width * max(1, (memory if fits else memory // 2) // (per_row * width)) if on_disk else width
+
+    def block(start: int) -> PyTree:
+        return jax.tree.map(lambda x: pad_last(np.asarray(x[start : start + width]), width), inputs)
+
+    def compute(starts: Sequence[int]) -> list[Flat]:
+        if not on_disk:
+            return [_outputs(key, posterior, model, block(start), num_samples) for start in starts]
+        blocks = [partial(block, start) for start in starts]
+        return [mixture.flatten(draws) for draws in disk_outputs(key, posterior, model, blocks, num_samples)]
 
     def chunks() -> Iterator[tuple[slice, Flat]]:
-        for start in range(0, rows, width):
-            where = slice(start, min(start + width, rows))
-            draws = kept.get(start)
-            if draws is None:
-                block = jax.tree.map(lambda x, w=where: pad_last(np.asarray(x[w]), width), inputs)
-                draws = _outputs(key, posterior, model, block, num_samples)
-                if per_row * width * (len(kept) + 1) <= memory:
-                    kept[start] = draws
-            yield where, draws
+        for first in range(0, rows, group):
+            starts = range(first, min(first + group, rows), width)
+            missing = [start for start in starts if start not in kept]
+            made = dict(zip(missing, compute(missing))) if missing else {}
+            for start in starts:
+                draws = made.pop(start) if start in made else kept[start]
+                if start not in kept and per_row * width * (len(kept) + 1) <= memory:
+                    kept[start] = draws = jax.device_put(draws)
+                yield slice(start, min(start + width, rows)), draws
 
     return Predictive(model.likelihood, chunks, rows, flat=fit.target_shape == ())
 

@@ -81,4 +81,4 @@ def gather(data: Batch, rows: jax.Array, valid: jax.Array) -> Batch:
     """The batches that lie at these rows; leading axes of `rows` are kept."""
     weight = jnp.where(valid, data.weight[rows], 0.0)
     num_data = jnp.broadcast_to(data.num_data, rows.shape[:-1])
-    return Batch(jax.tree.map(lambda x: x[rows], data.inputs), data.targets[rows], weight, num_data)
+    return Batch(jax.tree.map(lambda x: x[rows], data.inputs), data.targets[rows], weight, num_data, rows)

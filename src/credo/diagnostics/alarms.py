@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import logsumexp
 
 from credo.diagnostics.chains import bfmi, chain_stats
 from credo.diagnostics.probe import Probe
+from credo.methods.pareto_smoothing import good_shape, shape_of_smoothed
 
 RHAT = 1.05  # Vehtari et al. (2021) ask for 1.01; the largest of many values passes that by chance
 LEAST_ESS = 100  # below, the error of a mean is more than a tenth of its standard deviation
@@ -45,11 +47,10 @@ def find_alarms(
         temperature: T of the model.
         likelihood: of the model.
     """
-    found = _energy(trace) if chains else []
+    found = [*_energy(trace), *_unfinished(trace)] if chains else []
     if probe is None:
         return found
-    if chains:
-        found += _convergence(probe)
+    found += _convergence(probe) if chains else _weights(probe)
     found += _noise(probe, likelihood)
     if not point:
         collapsed = _collapsed(probe, num_data, temperature)
@@ -82,6 +83,48 @@ def _energy(trace: Mapping[str, Any]) -> list[Alarm]:
                 )
             )
     return found
+
+
+def _unfinished(trace: Mapping[str, Any]) -> list[Alarm]:
+    """A population that is still on its way from the prior to the posterior."""
+    reached = float(np.min(trace["exponent"][:, -1])) if "exponent" in trace else 1.0
+    if reached >= 1:
+        return []
+    return [
+        Alarm(
+            "unfinished",
+            f"The population stands at p(θ)^(1−λ) p(θ, D)^λ with λ = {reached:.2g}, which is not the posterior",
+            "run more steps, or lower ess",
+        )
+    ]
+
+
+def _weights(probe: Probe) -> list[Alarm]:
+    """Importance weights that a few draws dominate. Equal ones say nothing: they are particles of one measure."""
+    if probe.log_weights is None or not np.ptp(probe.log_weights) > 0:
+        return []
+    weights = np.asarray(probe.log_weights, np.float64).ravel()
+    shape, good = shape_of_smoothed(weights), good_shape(weights.size)
+    worth = float(np.exp(2 * logsumexp(weights) - logsumexp(2 * weights)))
+    if shape >= good:
+        return [
+            Alarm(
+                "weights",
+                f"IMPORTANCE SAMPLING FAILED: k-hat of the weights is {shape:.2f} (above {good:.2f}) and the "
+                f"{weights.size} draws are worth {worth:.1f}",
+                "do not use this posterior: take a proposal closer to it (tails=5, a richer fit) or a sampler",
+            )
+        ]
+    if worth < LEAST_ESS:
+        return [
+            Alarm(
+                "low_ess",
+                f"The {weights.size} weighted draws are worth only {worth:.0f}: means are uncertain by more than a "
+                "tenth of their spread",
+                f"run {int(np.ceil(LEAST_ESS / max(worth, 1.0))) + 1} times as many draws",
+            )
+        ]
+    return []
 
 
 def _convergence(probe: Probe) -> list[Alarm]:

@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from credo.core.pieces import columns
 from credo.core.posterior import WeightPosterior
 from credo.diagnostics.alarms import Alarm, find_alarms
 from credo.diagnostics.chains import LEAST_DRAWS, bfmi, chain_stats, rank_counts
@@ -167,7 +168,7 @@ def _worst(space: str, name: str, values: np.ndarray) -> Convergence:
     """The worst of the quantities of one array [chain, draw, ...], of an even selection where there are many."""
     flat = values.reshape(*values.shape[:2], -1)
     limit = MOST_WEIGHTS if space == "weights" else flat.shape[2]
-    flat = flat[:, :, np.unique(np.linspace(0, flat.shape[2] - 1, limit).round().astype(int))]
+    flat = columns(flat, np.unique(np.linspace(0, flat.shape[2] - 1, limit).round().astype(int)))
     stats = chain_stats(flat)
     moving = stats.std > 0
     if values.shape[1] < LEAST_DRAWS or not moving.any():

@@ -11,8 +11,8 @@ from credo.core import mixture
 from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.posterior import WeightPosterior
-from credo.core.predict import checked_inputs
-from credo.core.tree import paths
+from credo.core.predict import checked_inputs, disk_outputs
+from credo.core.tree import paths, take
 
 PyTree = Any
 MOST_INPUTS = 32
@@ -58,9 +58,15 @@ def training_inputs(fit: Any, most: int = MOST_INPUTS) -> PyTree | None:
 def look(key: jax.Array, fit: Any, inputs: PyTree, num: int | None = None) -> Probe:
     """Draws of f at the inputs, as many as are stored (or 200 of each member); the prior's where they look alike."""
     inputs = checked_inputs(fit, inputs)
-    # One device: where members lie must not make another program.
-    posterior = jax.device_put(fit.posterior, jax.local_devices()[0])
-    draws, found = jax.tree.map(np.asarray, _look(key, posterior, fit.model, inputs, num))
+    posterior, likelihood = fit.posterior, fit.model.likelihood
+    if getattr(posterior, "on_disk", False):
+        made = disk_outputs(key, posterior, fit.model, [lambda: inputs], num)[0]
+        draws, found = jax.tree.map(np.asarray, (made, mixture.moments(likelihood, mixture.flatten(made))))
+        posterior = posterior.part(np.zeros(1, int), np.zeros(1, int))
+    else:
+        # One device: where members lie must not make another program.
+        posterior = jax.device_put(posterior, jax.local_devices()[0])
+        draws, found = jax.tree.map(np.asarray, _look(key, posterior, fit.model, inputs, num))
     noise = dict(zip(paths(draws.likelihood), jax.tree.leaves(draws.likelihood)))
     first = jax.tree.leaves(inputs)[0]
     distinct = len(np.unique(np.asarray(first).reshape(len(first), -1), axis=0))
@@ -97,5 +103,8 @@ def _prior_functions(key: jax.Array, posterior: Any, model: Model, inputs: PyTre
     drawn = posterior.draw(key_draw, zero, zero)
     params = model.complete(drawn.params)
     bound = model.prior.bind(model.network.info(params["network"]), params["prior"])
-    weights = bound.sample(key_prior, PRIOR_DRAWS)
-    return jax.lax.map(lambda w: model.network.apply(Variables(w, drawn.state), inputs)[0], weights)
+
+    def one(key: jax.Array) -> jax.Array:  # one set of weights at a time: many of a large network fill the memory
+        return model.network.apply(Variables(take(bound.sample(key, 1), 0), drawn.state), inputs)[0]
+
+    return jax.lax.map(one, jax.random.split(key_prior, PRIOR_DRAWS))

@@ -27,6 +27,14 @@ class Replicate(Method):
     def members(self) -> int:
         return self.copies * self.method.members
 
+    @property
+    def parts(self) -> tuple[Method, ...]:
+        return (self.method,)
+
+    @property
+    def default_steps(self) -> int:
+        return self.method.default_steps
+
 
 @struct
 class Then(Method):
@@ -38,6 +46,14 @@ class Then(Method):
     @property
     def members(self) -> int:
         return max(self.first.members, self.second.members)
+
+    @property
+    def parts(self) -> tuple[Method, ...]:
+        return (self.first, self.second)
+
+    @property
+    def default_steps(self) -> int:
+        return self.second.default_steps
 
 
 @struct
@@ -140,11 +156,9 @@ def subset(method: Any, select: Select) -> Subset:
 
 def stages(method: Method) -> tuple[Method, ...]:
     """The plain methods that run one after another inside a method."""
-    if isinstance(method, Replicate):
-        return stages(method.method)
-    if isinstance(method, Then):
-        return stages(method.first) + stages(method.second)
-    return (method,)
+    if not method.parts:
+        return (method,)
+    return tuple(stage for part in method.parts for stage in stages(part))
 
 
 def _resolve(method: Any) -> Method:

@@ -40,8 +40,7 @@ class DeepEnsemble(MAP):
     Args:
         size: number of members.
         adversarial: ε, the size of the step as a share of each input's range (0.01 in the paper); None: no such step.
-        bootstrap: each member sees its own resampled rows. A row is known by its numbers: rows that are alike in all
-            inputs and targets are drawn together.
+        bootstrap: each member sees its own resampled rows.
         learning_rate, optimiser, schedule: as in `MAP`.
 
     Example:
@@ -119,28 +118,17 @@ def with_adversaries(
 
 def resampled(seed: jax.Array, batch: Batch) -> Batch:
     """The batch with every row's weight times its Poisson(1) number."""
-    weight = batch.weight * bootstrap_weights(seed, batch.inputs, batch.targets)
+    weight = batch.weight * bootstrap_weights(seed, batch.row_numbers)
     # `Batch.total` divides by the rows that weigh something; those that were drawn zero times are rows of M, too.
     kept = (weight > 0).sum() / jnp.maximum(batch.num_rows, 1)
     return batch._replace(weight=weight * kept)
 
 
-def bootstrap_weights(seed: jax.Array, inputs: PyTree, targets: jax.Array) -> jax.Array:
-    """w_n ~ Poisson(1) [n], a pure function of the seed [2] and of the row's numbers: no order needs keeping."""
-    rows = [_words(x) for x in (*jax.tree.leaves(inputs), targets)]
-    words = jnp.concatenate(rows, axis=1)
-    salt = _mix(jnp.arange(words.shape[1], dtype=jnp.uint32) * jnp.uint32(0x9E3779B9) ^ seed[0])
-    hashed = _mix(_mix(words ^ salt).sum(1, dtype=jnp.uint32) ^ seed[1])
+def bootstrap_weights(seed: jax.Array, rows: jax.Array) -> jax.Array:
+    """w_n ~ Poisson(1) [n], a pure function of the seed [2] and of the rows' numbers: nothing needs keeping."""
+    hashed = _mix(_mix(rows.astype(jnp.uint32) + seed[0]) ^ seed[1])
     uniform = (hashed >> 8).astype(jnp.float32) / 2**24
     return (uniform[:, None] >= POISSON).sum(1).astype(jnp.float32)
-
-
-def _words(x: jax.Array) -> jax.Array:
-    """The numbers of each row as 32-bit words [n, …]."""
-    flat = x.reshape(x.shape[0], -1)
-    if jnp.issubdtype(flat.dtype, jnp.inexact):
-        return jax.lax.bitcast_convert_type(flat.astype(jnp.float32), jnp.uint32)
-    return flat.astype(jnp.uint32)
 
 
 def _mix(x: jax.Array) -> jax.Array:

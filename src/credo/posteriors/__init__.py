@@ -7,5 +7,6 @@ from credo.posteriors.kronecker import MatrixNormal as MatrixNormal
 from credo.posteriors.low_rank import LowRank as LowRank
 from credo.posteriors.mean_field import MeanField as MeanField
 from credo.posteriors.multivariate import Multivariate as Multivariate
+from credo.posteriors.particles import Particles as Particles
 from credo.posteriors.samples import Samples as Samples
 from credo.posteriors.subset import SubsetPosterior as SubsetPosterior

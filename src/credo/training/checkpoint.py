@@ -1,4 +1,7 @@
-"""Checkpoints: Orbax for the state, one safetensors file for each stretch of trace and draws."""
+"""Checkpoints: Orbax for the state, one safetensors file for each stretch of trace and draws.
+
+Draws that are too many for memory lie in files of their own, to which a fit appends; see `credo.training.record`.
+"""
 
 import hashlib
 import json
@@ -84,6 +87,10 @@ class Checkpoint:
         from safetensors.numpy import load_file
 
         return load_file(self.folder / "segments" / name)
+
+    def draws(self, stage: int, phase: int) -> Path:
+        """The name of the files for draws that are too many for memory."""
+        return self.folder / "draws" / f"{stage}-{phase}"
 
     def clear(self) -> None:
         """Remove the folder: the run is finished and saved elsewhere."""

@@ -15,10 +15,11 @@ from credo.core.network import Variables
 from credo.errors import InputError, Refusal
 from credo.methods.combine import stages as stages_of
 from credo.registry import build_method
+from credo.training.arguments import member_keys, precision
 from credo.training.checkpoint import Checkpoint, check_fingerprint, fingerprint
 from credo.training.clock import COMPILING
 from credo.training.config import describe
-from credo.training.loop import Event, Host, Loop, member_keys, precision
+from credo.training.loop import Event, Host, Loop
 from credo.training.placement import Placement, place
 from credo.training.source import Source
 from credo.training.status import Status
@@ -195,6 +196,8 @@ def fit(
     if sum(v is not None for v in (steps, epochs, budget)) > 1:
         raise InputError("Give one of steps, epochs and budget, not several.")
     _positive(steps=steps, epochs=epochs, batch_size=batch_size, thin=thin)
+    if steps is None and epochs is None and budget is None and method.parts:
+        steps = method.default_steps
     parts = stages_of(method)
     notes: list[str] = []
     stages = []

@@ -5,12 +5,10 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
 from functools import partial
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from credo.core.batch import Batch
@@ -20,6 +18,7 @@ from credo.core.network import Variables
 from credo.core.tree import num_bytes, take
 from credo.data.batches import Order, order
 from credo.errors import InputError
+from credo.training.arguments import numbers, precision, shared_program
 from credo.training.block import Carry, Layout, noise_bytes, plan_sizes, run_block, step_shapes
 from credo.training.checkpoint import Checkpoint
 from credo.training.placement import Placement
@@ -216,8 +215,7 @@ class Loop:
         )  # fmt: skip
 
     def _run_phase(self, phases: tuple[Phase, ...], bar: Progress, interrupt: Interrupt) -> None:
-        host, phase = self.host, phases[self.host.phase]
-        name = phase.name
+        host, phase, name = self.host, phases[self.host.phase], phases[self.host.phase].name
         method, model = self.method(host.stage), numbers(self.stages[host.stage][1])
         counted = host.stage == len(self.stages) - 1 and host.phase == main_phase(phases)
         timed = self.budget is not None and counted
@@ -225,7 +223,8 @@ class Loop:
         plan = order(self.source.num_rows, self.batch_size)
         keeps, phase = phase.keeps_draws, numbers(shared_program(phase, phases))
         layout = self._layout(method, model, phase, plan)
-        record = self.records.setdefault((host.stage, host.phase), Record())
+        place = None if self.checkpoint is None else self.checkpoint.draws(host.stage, host.phase)
+        record = self.records.setdefault((host.stage, host.phase), Record(place))
         unit, rate = layout.bulk * layout.thin, 0.0
         num = unit
         self._phase_start = self.carry if host.step == 0 else None
@@ -235,8 +234,7 @@ class Loop:
             sized = dataclasses.replace(phase, steps=np.int32(host.steps))
             data = self._block_data(layout, phase, plan, num)
             before = time.perf_counter()
-            where = (np.int32(host.step), np.int32(num))
-            output = run_block(layout, method, model, sized, plan, *where, data, self.carry)
+            output = run_block(layout, method, model, sized, plan, np.int32(host.step), np.int32(num), data, self.carry)
             finite = bool(np.asarray(output.finite)[: self.placement.members].all())
             seconds = time.perf_counter() - before
             if not finite:
@@ -244,10 +242,14 @@ class Loop:
                 if host.outcome != "running":
                     return
                 continue
-            self.carry = output.carry
             kept = -(-num // layout.thin) if keeps else 0
-            record.add(output.metrics, output.draws if keeps else None, num, kept, self.placement.members)
+            if not record.add(output.metrics, output.draws if keeps else None, num, kept, self.placement.members):
+                host.outcome, host.notes = "stopped by the disk", [*host.notes, record.trouble]
+                return
+            self.carry = output.carry
             host.step += num
+            if phase.until is not None and (record.metrics[-1][phase.until][:, -1] > 0).all():
+                host.steps = host.step
             rate = num / seconds if rate else 0.6 * num / seconds  # the first block also compiles
             elapsed = self._elapsed()
             if timed and self.budget is not None:
@@ -337,7 +339,7 @@ class Loop:
         for name in host.segments:
             stage, phase, _ = name.split("-")
             key = (int(stage), int(phase))
-            record = self.records.setdefault(key, Record())
+            record = self.records.setdefault(key, Record(self.checkpoint.draws(*key)))
             record.restore(self.checkpoint.segment(name), self._draw_structure(*key))
 
     def _like(self, stage: int) -> Carry:
@@ -360,40 +362,3 @@ class Loop:
         kind = numbers(shared_program(phases[phase], phases))
         info = step_shapes(self.batch_size, method, model, kind, plan, self.data(), member)[1]
         return jax.tree.structure(info.draw if phases[phase].keeps_draws else None)
-
-
-def precision(method: Method) -> Any:
-    """The context in which a method computes: double precision where it says so, never by the global flag."""
-    return jax.enable_x64(True) if method.precision == "float64" else nullcontext()
-
-
-def shared_program(phase: Phase, phases: tuple[Phase, ...]) -> Phase:
-    """The phase as its program sees it: phases that share a program look alike, so that it is compiled once."""
-    if phase.program is None:
-        return phase
-    keeps = any(p.keeps_draws for p in phases if p.program == phase.program)
-    return dataclasses.replace(phase, name=phase.program, keeps_draws=keeps)
-
-
-def numbers(tree: Any) -> Any:
-    """Python numbers inside an object as arrays of a fixed type, so that their values never cause a new program."""
-
-    def one(x: Any) -> Any:
-        if isinstance(x, bool | np.bool_):
-            return np.bool_(x)
-        if isinstance(x, int | np.integer):
-            return np.int32(x)
-        return np.float32(x) if isinstance(x, float | np.floating) else x
-
-    return jax.tree.map(one, tree)
-
-
-@partial(jax.jit, static_argnums=(1, 2))
-def member_keys(key: jax.Array, stages: int, members: int) -> jax.Array:
-    """Raw threefry keys [stage, member], whatever kind of key came. Padding members does not change the others."""
-    base = jax.random.wrap_key_data(jax.random.bits(key, (2,), jnp.uint32), impl="threefry2x32")
-
-    def one(stage: jax.Array, member: jax.Array) -> jax.Array:
-        return jax.random.key_data(jax.random.fold_in(jax.random.fold_in(base, stage), member))
-
-    return jax.vmap(lambda s: jax.vmap(partial(one, s))(jnp.arange(members)))(jnp.arange(stages))

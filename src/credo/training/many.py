@@ -19,8 +19,8 @@ from credo.core.tree import num_bytes, take
 from credo.data.batches import order
 from credo.errors import Refusal
 from credo.methods.combine import stages
+from credo.training.arguments import numbers
 from credo.training.block import Carry, Layout, noise_bytes, plan_sizes, run_member, step_shapes
-from credo.training.loop import numbers
 
 PyTree = Any
 Use = Callable[[jax.Array, Model, Any, PyTree], PyTree]
@@ -69,6 +69,8 @@ def fit_many(
         group: fits that run side by side where the method allows it.
         batch_size: rows of a step of methods that take random batches; None: every step sees all rows.
     """
+    if steps is None and method.parts:
+        steps = method.default_steps
     parts = stages(method)
     prepared = [(numbers(part), numbers(part.prepare(model)[0])) for part in parts]
     count, rows = data.targets.shape[:2]

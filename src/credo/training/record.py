@@ -1,32 +1,70 @@
 """What a fit leaves behind while it runs: metrics of every step and the draws that are kept."""
 
+from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 
+from credo.core.draw_file import DrawFile
+from credo.core.tree import num_bytes
+from credo.errors import ArtifactError
+
 PyTree = Any
+SPILL_BYTES = 2**28  # draws in memory; beyond that they go to a file
 
 
 class Record:
-    """Metrics [member, step] and draws [member, draw, ...] of one phase, in pieces as blocks deliver them."""
+    """Metrics [member, step] and draws [member, draw, ...] of one phase, in pieces as blocks deliver them.
 
-    def __init__(self) -> None:
+    Args:
+        place: the name under which draws are written when they are too many for memory; None is a nameless file.
+    """
+
+    def __init__(self, place: Path | None = None) -> None:
         self.metrics: list[dict[str, np.ndarray]] = []
-        self.draws: list[list[np.ndarray]] = []
+        self.draws: list[list[np.ndarray]] = []  # empty once there is a file
         self.treedef: Any = None
+        self.trouble = ""  # why the last draws could not be kept
+        self._place = place
+        self._file: DrawFile | None = None
+        self._bytes = 0
+        self._cleared = 0
         self._saved = 0
 
-    def add(self, metrics: dict[str, Any], draws: PyTree, num: int, kept: int, members: int) -> None:
-        """Take `num` steps and `kept` draws of the first `members` members from a block's buffers."""
-        self.metrics.append({k: np.asarray(v)[:members, :num] for k, v in metrics.items()})
+    def add(self, metrics: dict[str, Any], draws: PyTree, num: int, kept: int, members: int) -> bool:
+        """Take `num` steps and `kept` draws of the first `members` members from a block's buffers.
+
+        False where draws cannot be written: `trouble` says why, and the record is as it was before.
+        """
         leaves, self.treedef = jax.tree.flatten(draws)
-        # Slicing on the host: a slice on the device would compile a program for every length.
-        self.draws.append([np.array(np.asarray(x)[:members, :kept]) for x in leaves])
+        try:
+            # Slicing on the host: a slice on the device would compile a program for every length.
+            self._keep([np.asarray(x)[:members, :kept] for x in leaves])
+        except ArtifactError as error:
+            self.trouble = str(error)
+            return False
+        self.metrics.append({k: np.asarray(v)[:members, :num] for k, v in metrics.items()})
+        return True
+
+    def _keep(self, draws: list[np.ndarray]) -> None:
+        self._bytes += num_bytes(draws)
+        if self._file is None and self._bytes <= SPILL_BYTES:
+            self.draws.append([np.array(x) for x in draws])
+            return
+        file = self._file or DrawFile(draws, self._path())
+        for piece in [*self.draws, draws]:
+            file.append(piece)
+        self._file, self.draws = file, []
+
+    def _path(self) -> Path | None:
+        """A phase that starts again writes another file: the last checkpoint still counts on the one before."""
+        return self._place and self._place.with_name(f"{self._place.name}-{self._cleared}.bin")
 
     def clear(self) -> None:
         """Forget everything: the phase starts again."""
-        self.metrics, self.draws, self._saved = [], [], 0
+        self.metrics, self.draws, self._file, self._bytes, self._saved = [], [], None, 0, 0
+        self._cleared += 1
 
     def trace(self) -> dict[str, np.ndarray]:
         """Metrics over all steps so far [member, step]."""
@@ -35,25 +73,39 @@ class Record:
         return {k: np.concatenate([m[k] for m in self.metrics], axis=1) for k in self.metrics[0]}
 
     def all_draws(self) -> PyTree:
-        """Draws so far, or None where none are kept."""
+        """Draws so far, memory maps where they lie in a file, or None where none are kept."""
+        if self._file is not None:
+            return jax.tree.unflatten(self.treedef, self._file.draws())
         if not self.draws or not self.draws[0]:
             return None
         return jax.tree.unflatten(self.treedef, [np.concatenate(x, axis=1) for x in zip(*self.draws)])
 
     def unsaved(self) -> dict[str, np.ndarray]:
-        """The arrays that came since the last call, under names that `restore` reads."""
+        """The arrays that came since the last call, under names that `restore` reads.
+
+        Of draws in a file, which are safe there, only how many there are.
+        """
         new = slice(self._saved, len(self.metrics))
         metrics, draws = self.metrics[new], self.draws[new]
         self._saved = len(self.metrics)
         if not metrics:
             return {}
         arrays = {f"metric/{k}": np.concatenate([m[k] for m in metrics], axis=1) for k in metrics[0]}
+        if self._file is not None:
+            self._file.sync()
+            arrays["file"] = np.array([self._cleared, self._file.count])
+            return arrays | {f"draw/{i}": x for i, x in enumerate(self._file.like())}
         return arrays | {f"draw/{i}": np.concatenate(x, axis=1) for i, x in enumerate(zip(*draws))}
 
     def restore(self, arrays: dict[str, np.ndarray], treedef: Any) -> None:
         """Take back a stretch that `unsaved` gave."""
-        self.metrics.append({k.removeprefix("metric/"): v for k, v in arrays.items() if k.startswith("metric/")})
         count = sum(k.startswith("draw/") for k in arrays)
-        self.draws.append([arrays[f"draw/{i}"] for i in range(count)])
+        draws = [arrays[f"draw/{i}"] for i in range(count)]
+        if "file" in arrays:
+            self._cleared, written = map(int, arrays["file"])
+            self._file, self.draws = DrawFile(draws, self._path(), written), []
+        else:
+            self._keep(draws)
+        self.metrics.append({k.removeprefix("metric/"): v for k, v in arrays.items() if k.startswith("metric/")})
         self.treedef = treedef
         self._saved = len(self.metrics)

@@ -82,7 +82,7 @@ class Source:
         weight = np.where(valid, self.weight[rows], 0.0).astype(np.float32)
         inputs = jax.tree.map(lambda x: np.asarray(x[rows.ravel()]).reshape(*rows.shape, *x.shape[1:]), self.inputs)
         num_data = np.full(rows.shape[:2], self.num_rows, np.float32)
-        return Batch(inputs, self.targets[rows], weight, num_data)
+        return Batch(inputs, self.targets[rows], weight, num_data, rows)
 
 
 def _split(data: Any) -> tuple[Any, Any, Any]:

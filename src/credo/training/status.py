@@ -7,7 +7,8 @@ from functools import cached_property
 
 @dataclasses.dataclass(frozen=True)
 class Status:
-    """Did the fit work? `outcome` is "finished", "interrupted", "stopped by a callback" or "failed".
+    """Did the fit work? `outcome` is "finished", "interrupted", "stopped by a callback", "stopped by the
+    disk" (it is full; what was drawn is kept) or "failed".
 
     `ok` is False for failed fits alone. `notes` tell what happened on the way; `alarms` tell why the result may not be
     worth believing, and are looked for when they are first read.

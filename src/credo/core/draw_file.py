@@ -1,0 +1,116 @@
+"""Draws in a file: appended while a fit runs, looked at through a memory map when it is done."""
+
+import math
+import os
+import tempfile
+import weakref
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from credo.core.pieces import mapping, read
+from credo.errors import ArtifactError
+from credo.runtime import cache_folder
+
+PyTree = Any
+ALIGNED = 64  # bytes at which every array of a row begins
+WRITE_BYTES = 2**26  # rows that are put together at once
+
+
+class DrawFile:
+    """Rows of bytes, one for each draw: the arrays [member, ...] of that draw one after another.
+
+    One file, not one for each array: a block of draws is one write, a piece of draws one read, and networks of many
+    arrays do not use up the files that a process may open. Nothing is ever cut off: a row that is written again after a
+    resume gets the bits that it had, so a memory map of the file stays true.
+
+    Args:
+        like: arrays [member, any number of draws, ...] that say shapes and types.
+        path: where; None is a file without a name, which is gone when nobody looks at it any more, even after a kill.
+        count: rows that are already there.
+    """
+
+    def __init__(self, like: Sequence[np.ndarray], path: Path | None = None, count: int = 0):
+        self.count = count
+        self._parts = [(x.dtype, (x.shape[0], *x.shape[2:])) for x in like]
+        sizes = [dtype.itemsize * math.prod(shape) for dtype, shape in self._parts]
+        ends = np.cumsum([0] + [-(-size // ALIGNED) * ALIGNED for size in sizes])
+        self._slices = [slice(int(a), int(a) + size) for a, size in zip(ends, sizes)]
+        self._row = int(ends[-1])
+        self._folder = cache_folder().parent / "draws" if path is None else path.parent
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._file = _open(self._folder, path)
+        except OSError as error:
+            raise self._refused(error) from error
+        weakref.finalize(self, self._file.close)
+        if os.fstat(self._file.fileno()).st_size < count * self._row:
+            raise ArtifactError(f"The file {path} is damaged: it has fewer than {count} draws; fit again.")
+
+    @property
+    def at_once(self) -> int:
+        """Rows that are put together at once."""
+        return max(1, WRITE_BYTES // max(1, self._row))
+
+    def append(self, draws: Sequence[np.ndarray]) -> None:
+        """Write draws [member, draw, ...] at the end; where that fails, those before stay."""
+        total, step = draws[0].shape[1], self.at_once
+        try:
+            for start in range(0, total, step):
+                self._write([x[:, start : start + step] for x in draws], self.count + start)
+        except OSError as error:
+            raise self._refused(error) from error
+        self.count += total
+
+    def _write(self, draws: Sequence[np.ndarray], place: int) -> None:
+        rows = np.zeros((draws[0].shape[1], self._row), np.uint8)
+        for x, where in zip(draws, self._slices):
+            flat = np.ascontiguousarray(np.swapaxes(x, 0, 1)).reshape(len(rows), math.prod(x.shape) // len(rows))
+            rows[:, where] = flat.view(np.uint8)
+        self._file.seek(place * self._row)
+        left = rows.data.cast("B")
+        while left:  # the system may take less than all at once
+            left = left[self._file.write(left) :]
+
+    def sync(self) -> None:
+        """Hand everything to the disk: a checkpoint is about to count on it."""
+        os.fsync(self._file.fileno())
+
+    def draws(self) -> list[np.ndarray]:
+        """Read-only memory maps [member, draw, ...] of the draws so far; they outlive this object and the file."""
+        table = np.memmap(self._file, np.uint8, "r", shape=(self.count, self._row))
+        return [
+            np.swapaxes(table[:, where].view(dtype).reshape(self.count, *shape), 0, 1)
+            for (dtype, shape), where in zip(self._parts, self._slices)
+        ]
+
+    def like(self) -> list[np.ndarray]:
+        """Arrays without draws that say shapes and types."""
+        return [np.zeros((shape[0], 0, *shape[1:]), dtype) for dtype, shape in self._parts]
+
+    def _refused(self, error: OSError) -> ArtifactError:
+        return ArtifactError(
+            f"Cannot write draws to {self._folder}: {error.strerror or error}; make room, or keep fewer draws with "
+            "thin. What was drawn before is kept."
+        )
+
+
+def take_draws(tree: PyTree, index: np.ndarray) -> PyTree:
+    """The draws at these places of leaves [member, draw, ...]; of draws on disk another file, not a copy in memory."""
+    leaves, treedef = jax.tree.flatten(tree)
+    if all(mapping(x) is None for x in leaves) or not len(index):
+        return jax.tree.map(lambda x: x[:, index], tree)
+    file, members = DrawFile(leaves), np.arange(len(leaves[0]))
+    for start in range(0, len(index), file.at_once):
+        file.append(read(leaves, members, index[start : start + file.at_once]))
+    return jax.tree.unflatten(treedef, file.draws())
+
+
+def _open(folder: Path, path: Path | None) -> Any:
+    # Not the system's folder for temporary files, which often lies in memory.
+    if path is None:
+        return tempfile.TemporaryFile(dir=folder, buffering=0)
+    return open(path, "r+b" if path.exists() else "w+b", buffering=0)

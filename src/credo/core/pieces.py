@@ -1,0 +1,101 @@
+"""Draws that lie on disk: a memory map in place of arrays, read in pieces, so that memory stays bounded."""
+
+import mmap
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+PyTree = Any
+PIECE_BYTES = 2**27  # draws that are in memory at once
+
+
+def mapping(x: Any) -> mmap.mmap | None:
+    """The memory map that an array is a view of; None where the array lies in memory."""
+    while isinstance(x, np.ndarray):
+        x = x.base
+    return x if isinstance(x, mmap.mmap) else None
+
+
+def release(*trees: PyTree) -> None:
+    """Give the pages of read memory maps back: pages that were looked at count as memory until somebody says so."""
+    leaves = [x for x in jax.tree.leaves(trees) if isinstance(x, np.ndarray) and not x.flags.writeable]
+    found = {id(m): m for m in map(mapping, leaves) if m is not None}
+    if hasattr(mmap, "MADV_DONTNEED"):
+        for one in found.values():
+            one.madvise(mmap.MADV_DONTNEED)
+
+
+def read(tree: PyTree, *index: Sequence[int] | np.ndarray) -> PyTree:
+    """Copies of the entries at these places of the leading axes, each axis with its own list."""
+    copies = jax.tree.map(lambda x: np.asarray(x)[np.ix_(*index)], tree)
+    release(tree)
+    return copies
+
+
+def columns(x: np.ndarray, index: np.ndarray) -> np.ndarray:
+    """x[:, :, index] of an array [member, draw, number] that may lie on disk."""
+    if mapping(x) is None or not x.size:
+        return x[:, :, index]
+    step = max(1, PIECE_BYTES // max(1, x[:, :1].nbytes))
+    parts = []
+    for start in range(0, x.shape[1], step):
+        parts.append(np.asarray(x[:, start : start + step])[:, :, index])
+        release(x)
+    return np.concatenate(parts, 1)
+
+
+class Piece(NamedTuple):
+    """Some members and draws of a posterior, in memory, and their place among those that were asked for.
+
+    The posterior may be longer than its place: all pieces have one shape, so that they share one program.
+    """
+
+    posterior: Any
+    members: slice
+    draws: slice
+
+
+def pieces(posterior: Any, num: int | None) -> Iterator[Piece]:
+    """About `num` stored draws of a posterior on disk: several whole members at a time, or parts of one."""
+    members, draws = posterior.num_draws(num)
+    index = posterior.chosen(num)
+    one = max(1, posterior.draw_bytes)
+    side_by_side = _even(members, PIECE_BYTES // (one * draws))
+    step = _even(draws, PIECE_BYTES // one)
+    for m in range(0, members, side_by_side):
+        who = np.minimum(np.arange(m, m + side_by_side), members - 1)
+        for d in range(0, draws, step):
+            where = np.minimum(np.arange(d, d + step), draws - 1)
+            part = posterior.part(who, index[where])
+            yield Piece(part, slice(m, min(m + side_by_side, members)), slice(d, min(d + step, draws)))
+
+
+def _even(total: int, most: int) -> int:
+    """The length of the fewest equal parts of `total` that are no longer than `most`."""
+    parts = -(-total // max(1, most))
+    return -(-total // parts)
+
+
+def in_pieces(
+    function: Callable[[Any, Any], PyTree], posterior: Any, num: int | None, blocks: Sequence[Any]
+) -> list[PyTree]:
+    """`function(posterior, block)`, leaves [member, draw, ...], for every block; each draw is read once for all."""
+    shape = posterior.num_draws(num)
+    results: list[PyTree] = [None] * len(blocks)
+    for piece in pieces(posterior, num):
+        part = jax.device_put(piece.posterior)
+        place = (piece.members, piece.draws)
+        for i, block in enumerate(blocks):
+            made = jax.tree.map(np.asarray, function(part, block))
+            if results[i] is None:
+                results[i] = jax.tree.map(lambda x: np.empty((*shape, *x.shape[2:]), x.dtype), made)
+            jax.tree.map(partial(_put, place), results[i], made)
+    return results
+
+
+def _put(place: tuple[slice, slice], whole: np.ndarray, part: np.ndarray) -> None:
+    members, draws = (s.stop - s.start for s in place)
+    whole[place] = part[:members, :draws]

@@ -1,0 +1,153 @@
+"""What all Markov chains on the full batch share: one state, window adaptation as ordinary steps, and draws."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from blackjax.adaptation.mass_matrix import mass_matrix_adaptation
+from blackjax.adaptation.step_size import dual_averaging_adaptation
+from blackjax.adaptation.window_adaptation import build_schedule
+
+from credo.core.batch import Batch
+from credo.core.method import Info, Method, Phase
+from credo.core.model import Model
+from credo.core.network import Variables
+from credo.core.tree import Layout, leaf, struct
+from credo.errors import InputError, Refusal
+from credo.posteriors import Samples
+
+PyTree = Any
+
+
+@struct
+class ChainState:
+    """Where a chain is, how it moves, and what it has learned about how to move."""
+
+    chain: Any = leaf()  # BlackJAX's state: position, log density and, where a kernel needs it, gradient or momentum
+    step_size: jax.Array = leaf()
+    inverse_mass: jax.Array = leaf()  # the covariance of the posterior as far as it is known, [P] or [P, P]
+    adaptation: PyTree = leaf()  # (step size, mass matrix, windows [warmup, 2], step); () without warm-up
+    network: PyTree = leaf()
+    layout: Layout | None = None
+
+
+@struct
+class ChainMethod(Method):
+    """Base of the Markov chains on the full batch. A subclass says how a chain starts and one transition.
+
+    Warm-up runs the three-stage windows of Stan (step size; step size and mass in doubling windows; step size). They
+    are ordinary steps that share one program with sampling: a counter in the state tells when the warm-up is over.
+    """
+
+    step_size: float | None = leaf(default=None)
+    warmup: int = 500
+    chains: int = 4
+    target_acceptance: Any = leaf(default=0.8)
+    mass: str = "diagonal"
+    over: str = "auto"
+
+    default_steps = 500
+    step_field = None
+
+    @property
+    def members(self) -> int:
+        return self.chains
+
+    def prepare(self, model: Model) -> tuple[Model, list[str]]:
+        if self.mass not in ("diagonal", "dense"):
+            raise Refusal(f'mass must be "diagonal" or "dense", got {self.mass!r}.')
+        if self.warmup < 0 or (self.warmup == 0 and self.step_size is None):
+            raise InputError("Without warm-up the step size cannot be learned: give step_size, or warmup > 0.")
+        if self.chains < 1:
+            raise InputError(f"At least one chain is needed, got chains={self.chains}.")
+        if not model.likelihood.point:
+            return model, []
+        return model.inferring(), ['noise="learned" is sampled under its default prior by this method.']
+
+    def phases(self, num_data: int, steps: int) -> tuple[Phase, ...]:
+        # One program for both phases: compiling a sampler's step takes longer than most warm-ups.
+        sample = Phase("sample", steps, "full", keeps_draws=True, program="chain")
+        return (Phase("adapt", self.warmup, "full", program="chain"), sample) if self.warmup else (sample,)
+
+    def _layout(self, params: PyTree) -> Layout:
+        return Layout.of(params)
+
+    def _log_density(self, model: Model, state_or_layout: Any, network: PyTree, batch: Batch) -> Any:
+        def log_density(position: PyTree) -> jax.Array:
+            return model.log_joint(Variables(state_or_layout.unravel(position), network), batch)[0]
+
+        return log_density
+
+    def start(self, key: jax.Array, layout: Layout, params: PyTree, log_density: Any) -> Any:
+        """BlackJAX's state of a chain that starts at these parameters."""
+        raise TypeError(f"{type(self).__name__} does not say how its chains start")
+
+    def _tuner(self, dims: int) -> tuple[Any, Any, Any]:
+        """(init, update, final) of the step size: dual averaging to the acceptance that is aimed at."""
+        return dual_averaging_adaptation(self.target_acceptance)
+
+    def init(self, key: jax.Array, model: Model, variables: Variables, data: Batch) -> ChainState:
+        layout = self._layout(variables.params)
+        chain = self.start(key, layout, variables.params, self._log_density(model, layout, variables.state, data))
+        dims = num_dims(chain.position)
+        step_size = jnp.asarray(0.1 if self.step_size is None else self.step_size, jnp.float32)
+        if not self.warmup:
+            return ChainState(chain, step_size, jnp.ones(dims), (), variables.state, layout)
+        mass = mass_matrix_adaptation(self.mass == "diagonal")[0](dims)
+        tuned = self._tuner(dims)[0](step_size)
+        windows = jnp.asarray(build_schedule(self.warmup), jnp.int32)
+        adaptation = (tuned, mass, windows, jnp.zeros((), jnp.int32))
+        return ChainState(chain, step_size, mass.inverse_mass_matrix, adaptation, variables.state, layout)
+
+    def transition(self, key: Any, log_density: Any, state: ChainState) -> tuple[Any, Any]:
+        """One transition of the kernel: BlackJAX's new state, and what `metrics` and the warm-up need of it."""
+        raise TypeError(f"{type(self).__name__} does not say its transition")
+
+    def metrics(self, chain: Any, info: Any) -> dict[str, jax.Array]:
+        """What the trace keeps of a transition."""
+        return {"log_density": chain.logdensity, "acceptance": info.acceptance_rate}
+
+    def step(
+        self, noise: PyTree, model: Model, phase: Phase, state: ChainState, batch: Batch
+    ) -> tuple[ChainState, Info]:
+        log_density = self._log_density(model, state.layout, state.network, batch)
+        chain, info = self.transition(noise, log_density, state)
+        metrics = self.metrics(chain, info) | {"step_size": state.step_size}
+        new = ChainState(
+            chain, state.step_size, state.inverse_mass, state.adaptation, state.network, state.layout
+        )  # fmt: skip
+        if self.warmup:
+            warming = state.adaptation[-1] < self.warmup
+            new = jax.lax.cond(warming, self._adapt, lambda s, _: s, new, info.acceptance_rate)
+        return new, Info(metrics, state.layout.unravel(chain.position))  # type: ignore[union-attr]
+
+    def _adapt(self, state: ChainState, signal: jax.Array) -> ChainState:
+        """One step of the windows: the step size always, the mass in slow windows, which end by using it."""
+        _, mass_update, mass_final = mass_matrix_adaptation(self.mass == "diagonal")
+        init, update, final = self._tuner(num_dims(state.chain.position))
+        tuned, mass, windows, count = state.adaptation
+        slow, ends = windows[count, 0] == 1, windows[count, 1] == 1
+        tuned = update(tuned, signal)
+        position = state.chain.position
+        mass = jax.lax.cond(slow, lambda m: mass_update(m, position), lambda m: m, mass)
+        tuned, mass = jax.lax.cond(
+            ends, lambda d, m: (init(final(d)), mass_final(m)), lambda d, m: (d, m), tuned, mass
+        )  # fmt: skip
+        last = count + 1 == windows.shape[0]
+        step_size = jnp.where(last, final(tuned), jnp.exp(tuned.log_step_size))
+        inverse = jnp.where(ends, mass.inverse_mass_matrix, state.inverse_mass)
+        return ChainState(
+            state.chain, step_size, inverse, (tuned, mass, windows, count + 1), state.network, state.layout
+        )
+
+    def point(self, model: Model, state: ChainState) -> Variables:
+        return Variables(state.layout.unravel(state.chain.position), state.network)  # type: ignore[union-attr]
+
+    def posterior(self, model: Model, state: ChainState, draws: PyTree) -> Samples:
+        return Samples(draws, state.network)
+
+
+def num_dims(position: PyTree) -> int:
+    """How many numbers a position holds."""
+    return sum(int(np.prod(x.shape)) for x in jax.tree.leaves(position))

@@ -1,0 +1,142 @@
+"""MAP that stops where held-out rows are best: starting points for chains."""
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from credo.core.batch import Batch
+from credo.core.method import Info, Phase
+from credo.core.model import Model
+from credo.core.network import Variables
+from credo.core.tree import leaf, struct
+from credo.errors import InputError
+from credo.methods.map import MAP, PointState
+from credo.methods.optimise import descend, fade
+
+PyTree = Any
+MEMORY = 0.99
+LARGEST = 4096  # rows that are held out, at most
+
+
+@struct
+class StoppedState(PointState):
+    """Also which rows are held out, how well they fare, and the point where they fared best."""
+
+    held: jax.Array = leaf(default=None)  # [rows on the device] bool
+    score: jax.Array = leaf(default=None)  # held-out log likelihood of a row, over about one epoch
+    seen: jax.Array = leaf(default=None)  # weight of the scores in that average
+    best: PyTree = leaf(default=None)
+    best_network: PyTree = leaf(default=None)
+    best_score: jax.Array = leaf(default=None)
+    since: jax.Array = leaf(default=None)  # steps since then
+
+
+@struct
+class EarlyStopping(MAP):
+    """MAP on most rows, ended where the held-out log likelihood stops rising; the best point is kept.
+
+    Each member holds out rows of its own. Their log likelihood is read off the batches as they come by, averaged over
+    about one epoch, at no extra cost. A member that has not improved for `patience` of the longest run stands still;
+    the phase ends when all do. Prechelt (1998), Early stopping — but when?
+
+    Args:
+        held_out: share of the rows.
+        patience: share of the longest run without improvement after which a member stops.
+        size: members.
+        longest: steps, at most, where the user gives none.
+        learning_rate, optimiser, schedule: as in `MAP`.
+    """
+
+    held_out: float = leaf(default=0.1)
+    patience: float = leaf(default=0.5)
+    size: int = 1
+    longest: int = 10_000
+
+    def __post_init__(self) -> None:
+        if self.size < 1:
+            raise InputError(f"An ensemble needs at least one member, got size={self.size}.")
+
+    @property
+    def members(self) -> Any:
+        return self.size
+
+    @property
+    def default_steps(self) -> Any:  # type: ignore[override]
+        return self.longest
+
+    def prepare(self, model: Model) -> tuple[Model, list[str]]:
+        for name in ("held_out", "patience"):
+            if not 0 < getattr(self, name) < 1:
+                raise InputError(f"{name} is a share between 0 and 1, got {getattr(self, name)}.")
+        return model, []
+
+    def phases(self, num_data: int, steps: int) -> tuple[Phase, ...]:
+        return (Phase("optimise", steps, "random", until="stopped"),)
+
+    def init(self, key: jax.Array, model: Model, variables: Variables, data: Batch) -> StoppedState:
+        start = super().init(key, model, variables, data)
+        fields = {f.name: getattr(start, f.name) for f in dataclasses.fields(start)}
+        lots = jnp.where(data.weight > 0, jax.random.uniform(key, data.weight.shape), 2.0)
+        count = jnp.clip(jnp.round(self.held_out * data.num_rows), 1, LARGEST)
+        held = (lots.argsort().argsort() < count) & (data.num_rows > 1)
+        zero = jnp.zeros(())
+        return StoppedState(
+            **fields, held=held, score=zero, seen=zero, best=start.values, best_network=start.network,
+            best_score=jnp.full((), -jnp.inf), since=jnp.zeros((), jnp.int32),
+        )  # fmt: skip
+
+    def step(
+        self, noise: PyTree, model: Model, phase: Phase, state: PointState, batch: Batch
+    ) -> tuple[PointState, Info]:
+        assert isinstance(state, StoppedState)
+        places = batch.row_numbers
+        known = state.held.shape[0]  # rows beyond those that the start could see are never held out
+        held = (places < known) & state.held[jnp.minimum(places, known - 1)] & (batch.weight > 0)
+        kept = batch._replace(weight=jnp.where(held, 0.0, batch.weight))
+
+        def loss(values: PyTree) -> tuple[jax.Array, tuple[PyTree, jax.Array]]:
+            variables = Variables(state.layout.unravel(values), state.network)  # type: ignore[union-attr]
+            per_row, network = model.log_likelihood(variables, batch, key=noise, train=True)
+            total = (model.log_prior(variables.params) + kept.total(per_row)) / model.temperature
+            return -total / batch.num_data, (network, per_row)
+
+        (value, (network, per_row)), gradient = jax.value_and_grad(loss, has_aux=True)(state.values)
+        score, seen = self._score(state, batch, held, per_row)
+        better = (seen > 0) & (score > state.best_score)
+        best, best_network, best_score = jax.tree.map(
+            lambda new, old: jnp.where(better, new, old),
+            (state.values, state.network, score),
+            (state.best, state.best_network, state.best_score),
+        )
+        since = jnp.where(better, 0, state.since + 1)
+        stopped = state.since > self.patience * phase.steps
+        rate = self.learning_rate * fade(self.schedule, state.step, phase.steps)
+        values, memory = descend(self.optimiser, rate, gradient, state.memory, state.values, MEMORY)
+        moved = StoppedState(
+            state.step + 1, values, memory, network, state.layout, state.held, score, seen, best, best_network,
+            best_score, since,
+        )  # fmt: skip
+        new = jax.tree.map(lambda a, b: jnp.where(stopped, a, b), state, moved)
+        return new, Info({"loss": value, "held_out": score, "stopped": stopped})
+
+    def _score(
+        self, state: StoppedState, batch: Batch, held: jax.Array, per_row: jax.Array
+    ) -> tuple[jax.Array, jax.Array]:
+        """The running mean of held-out log likelihoods; all of them at once where the batch has all rows."""
+        count = held.sum()
+        fresh = jnp.where(held, per_row, 0.0).sum() / jnp.maximum(count, 1)
+        share = jnp.minimum(1.0, 3 * batch.weight.shape[0] / batch.num_data)
+        weight = jnp.where(count > 0, share, 0.0)
+        seen = (1 - weight) * state.seen + weight
+        score = state.score + jnp.where(seen > 0, weight / jnp.maximum(seen, 1e-30), 0.0) * (fresh - state.score)
+        return score, seen
+
+    def point(self, model: Model, state: PointState) -> Variables:
+        assert isinstance(state, StoppedState)
+        found = jnp.isfinite(state.best_score)
+        values, network = jax.tree.map(
+            lambda a, b: jnp.where(found, a, b), (state.best, state.best_network), (state.values, state.network)
+        )
+        return Variables(state.layout.unravel(values), network)  # type: ignore[union-attr]

@@ -1,0 +1,75 @@
+"""Chains that start from a deep ensemble: the modes from an optimiser, what lies around them from a sampler."""
+
+import dataclasses
+from typing import Any
+
+from credo.core.method import Method
+from credo.core.tree import leaf, struct
+from credo.errors import InputError
+from credo.methods.early_stopping import EarlyStopping
+
+SAMPLERS = ("hmc", "nuts", "mclmc")
+
+
+@struct
+class EnsembleChains(Method):
+    """One chain from each member of an early-stopped deep ensemble (D6).
+
+    An optimiser finds a mode of its own for every member far sooner than a chain would wander there; a short chain then
+    draws from the posterior around it. Rows that a member held out to know when to stop are back in the data before its
+    chain starts. The modes are weighted equally, not by their mass: the posterior is exact around each and a guess
+    between them. Sommer et al. (2024), Connecting the dots: is mode-connectedness the key to feasible sample-based
+    inference in Bayesian neural networks?
+
+    Args:
+        size: members, one chain each.
+        sampler: "hmc", "nuts" or "mclmc".
+        warmup: adaptation steps of a chain.
+        num_steps: leapfrog steps of a path (for "hmc").
+        longest: steps of the optimiser, at most.
+        held_out: share of the rows that tell each member when to stop.
+        learning_rate: of the optimiser.
+        target_acceptance: of the chains' warm-up; None leaves it to the sampler.
+
+    Example:
+        >>> import credo
+        >>> [type(part).__name__ for part in credo.methods.EnsembleChains(size=4).parts]
+        ['EarlyStopping', 'HMC']
+    """
+
+    size: int = 8
+    sampler: str = "hmc"
+    warmup: int = 200
+    num_steps: int = 50
+    longest: int = 10_000
+    held_out: float = leaf(default=0.1)
+    learning_rate: float = leaf(default=0.005)
+    target_acceptance: Any = leaf(default=None)
+    over: str = "auto"
+
+    default_steps = 100
+
+    def __post_init__(self) -> None:
+        if self.size < 1:
+            raise InputError(f"An ensemble needs at least one member, got size={self.size}.")
+        if self.sampler not in SAMPLERS:
+            raise InputError(f"sampler must be one of {', '.join(SAMPLERS)}, got {self.sampler!r}.")
+
+    @property
+    def members(self) -> Any:
+        return self.size
+
+    @property
+    def parts(self) -> tuple[Method, ...]:
+        from credo.registry import find
+
+        kind = find(self.sampler).load()
+        chain = kind(chains=self.size, warmup=self.warmup)
+        if self.sampler == "hmc":
+            chain = dataclasses.replace(chain, num_steps=self.num_steps)
+        if self.target_acceptance is not None:
+            chain = dataclasses.replace(chain, target_acceptance=self.target_acceptance)
+        start = EarlyStopping(
+            learning_rate=self.learning_rate, held_out=self.held_out, size=self.size, longest=self.longest
+        )
+        return start, chain

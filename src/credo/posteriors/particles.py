@@ -1,0 +1,31 @@
+"""Draws that came with an estimate of the evidence: of sequential Monte Carlo and of importance sampling."""
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.special import logsumexp
+
+from credo.core.tree import leaf, struct
+from credo.posteriors.samples import Samples
+
+
+@struct
+class Particles(Samples):
+    """Draws θ_{c,k}, as in `Samples`, with what their making tells beside them.
+
+    Attributes:
+        log_evidence: log p(D) as each member estimates it [member]; at a temperature T, log ∫ p(D, θ)^{1/T} dθ.
+        pareto_k: k̂ of the importance weights, over all members; None where there are none.
+        effective: 1/Σw² of the smoothed and normalised weights, over all members; None where there are none.
+    """
+
+    log_evidence: Any = leaf(default=None)
+    pareto_k: Any = leaf(default=None)
+    effective: Any = leaf(default=None)
+
+    @property
+    def mean_log_evidence(self) -> float:
+        """log of the mean over members: each estimates p(D), not its logarithm, without bias."""
+        values = jnp.asarray(self.log_evidence)
+        return float(np.asarray(logsumexp(values) - jnp.log(values.size)))

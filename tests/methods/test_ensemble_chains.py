@@ -1,0 +1,88 @@
+"""Early stopping and chains started from an ensemble (D6)."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import credo
+from credo.core.batch import Batch
+from credo.core.method import Phase
+from credo.data.batches import gather, order, random_rows
+from credo.errors import InputError
+from credo.methods.combine import stages
+from credo.methods.early_stopping import EarlyStopping
+from credo.methods.ensemble_chains import EnsembleChains
+
+KEY = jax.random.key(0)
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(60, 2)).astype(np.float32)
+Y = (np.sin(2 * X[:, 0]) + 0.3 * RNG.normal(size=60)).astype(np.float32)
+MODEL = credo.Model(credo.networks.mlp([40]), credo.priors.normal(3.0), credo.likelihoods.gaussian())
+
+
+def start(method=None, seed=0):
+    batch = Batch(X, Y[:, None], np.ones(60, np.float32), np.float32(60))
+    method = method or EarlyStopping(held_out=0.2)
+    key = jax.random.key(seed)
+    return method, batch, method.init(key, MODEL, MODEL.init(key, batch), batch)
+
+
+def test_rows_that_are_held_out_teach_nothing():
+    """The step from data whose held-out targets are nonsense is the step from clean data."""
+    method, batch, state = start()
+    assert int(state.held.sum()) == 12
+    phase = Phase("optimise", 100, "full")
+    spoiled = batch._replace(targets=jnp.where(state.held[:, None], 1e3, batch.targets))
+    clean, _ = method.step(KEY, MODEL, phase, state, batch)
+    other, info = method.step(KEY, MODEL, phase, state, spoiled)
+    np.testing.assert_array_equal(clean.values, other.values)
+    assert info.metrics["held_out"] < -1e3
+    assert not np.array_equal(state.held, start(seed=1)[2].held)
+
+
+def test_batches_know_their_rows():
+    batch = start()[1]
+    rows, valid = random_rows(KEY, jnp.arange(5), 13, order(60, 13))
+    found = gather(batch, rows, valid)
+    np.testing.assert_array_equal(found.inputs, X[np.asarray(found.rows)])
+    np.testing.assert_array_equal(batch.row_numbers, np.arange(60))
+
+
+@pytest.mark.parametrize("batch_size", [60, 16])
+def test_members_stop_at_their_best_point(batch_size):
+    method = EarlyStopping(held_out=0.2, size=3, longest=20_000, patience=0.02)
+    fit = credo.fit(KEY, MODEL, (X, Y), method, batch_size=batch_size)
+    assert fit.trace["loss"].shape[1] < 10_000
+    assert (fit.trace["stopped"][:, -1] == 1).all()
+    best = fit.trace["held_out"].max(1)
+    assert (fit.trace["held_out"][:, -1] < best).all()
+    if batch_size == 60:  # every step scores all held-out rows, so the best point's score can be had again
+        states = fit.loop.carry.state
+        for member in range(3):
+            params = jax.tree.map(lambda x, m=member: x[m, 0], fit.posterior.params)
+            outputs = MODEL.outputs(credo.core.network.Variables(params, {}), X)[0]
+            each = MODEL.likelihood.log_prob(params["likelihood"], outputs, Y[:, None])
+            held = np.asarray(states.held[member])[:60]
+            np.testing.assert_allclose(each[held].mean(), best[member], rtol=1e-4)
+
+
+def test_chains_start_where_the_ensemble_stopped_and_see_all_rows():
+    method = EnsembleChains(size=2, warmup=10, num_steps=3, longest=50)
+    fit = credo.fit(KEY, MODEL, (X, Y), method, steps=5)
+    assert [type(p).__name__ for p in stages(method)] == ["EarlyStopping", "HMC"]
+    assert fit.posterior.params["network"]["output"]["kernel"].shape[:2] == (2, 5)
+    again = credo.fit(KEY, MODEL, (X, Y), method, steps=5)
+    np.testing.assert_array_equal(again.posterior.params["network"]["output"]["kernel"],
+                                  fit.posterior.params["network"]["output"]["kernel"])  # fmt: skip
+    assert credo.fit(KEY, MODEL, (X, Y), EnsembleChains(size=2, warmup=10, num_steps=1, longest=5)).timing["steps"] == (
+        EnsembleChains.default_steps
+    )
+
+
+@pytest.mark.parametrize(
+    "settings", [{"size": 0}, {"sampler": "gibbs"}, {"held_out": 1.5}, {"held_out": 0.0}], ids=lambda s: str(s)
+)
+def test_bad_settings(settings):
+    with pytest.raises(InputError):
+        credo.fit(KEY, MODEL, (X, Y), EnsembleChains(**settings), steps=1)
