@@ -1,6 +1,6 @@
 """Problems whose posterior is known exactly."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -64,3 +64,15 @@ def coefficients(network: dict) -> np.ndarray:
     """(b, w) from the parameters of a linear network; leading axes are kept."""
     layer = network["output"]
     return np.concatenate([np.asarray(layer["bias"]), np.asarray(layer["kernel"])[..., 0, :]], axis=-1)
+
+
+def first_of_each_claim(rows: Any) -> list[Any]:
+    """Registry rows as parameters: `make test` has the first method of every claim, `make test-full` all of them."""
+    import pytest
+
+    seen: set[str] = set()
+    found = []
+    for row in rows:
+        found.append(pytest.param(row, id=row.name, marks=[pytest.mark.full] if row.exact_on in seen else []))
+        seen.add(row.exact_on)
+    return found
