@@ -33,7 +33,7 @@ lint: $(STAMP)
 # Peers live in their own environment, so that the product never depends on them.
 bench-peers:
 	$(PYTHON) -m venv .venv-peers
-	.venv-peers/bin/python -m pip install --quiet jax numpyro blackjax optax torch==2.13.0 pyro-ppl
+	.venv-peers/bin/python -m pip install --quiet jax numpyro blackjax optax torch==2.13.0 pyro-ppl laplace-torch posteriors
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/speed.py --peers .venv-peers/bin/python

@@ -251,7 +251,7 @@ ROWS = (
         "D5",
         "near_posterior",
         (("chains", 8), ("cycle_length", 500)),
-        thin=4,
+        thin=20,
     ),
 )
 

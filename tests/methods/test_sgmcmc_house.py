@@ -40,6 +40,10 @@ def test_a_step_that_is_too_large_is_lowered():
     assert np.isfinite(coefficients(fit.posterior.params["network"])).all()
 
 
+def _short(name):
+    return {"cycle_length": 200} if name in CYCLICAL else {}
+
+
 def kept(key, model, found, extra):
     return found
 
@@ -72,7 +76,7 @@ def test_stopped_and_resumed_is_the_same(name, tmp_path):
     x = np.linspace(-2, 2, 80, dtype=np.float32)[:, None]
     data = (x, np.sin(2 * x[:, 0]))
     model = credo.Model(credo.networks.mlp([5], "tanh"), credo.priors.normal(1.0), credo.likelihoods.gaussian())
-    method = (CLASSES | CYCLICAL)[name](chains=2, map_steps=200, control_variates=name == "sghmc")
+    method = (CLASSES | CYCLICAL)[name](chains=2, map_steps=200, control_variates=name == "sghmc", **_short(name))
     call = {"steps": 3000, "thin": 3, "batch_size": 16}
     whole = credo.fit(jax.random.key(0), model, data, method, **call)
     seen = []
@@ -103,10 +107,6 @@ def test_combinators(name):
         fit = credo.fit(jax.random.key(0), model, data, whole, steps=400, batch_size=16)
         assert fit.status.ok
         assert np.isfinite(credo.predict(jax.random.key(1), fit, x).std).all()
-
-
-def _short(name):
-    return {"cycle_length": 200} if name in CYCLICAL else {}
 
 
 @pytest.mark.full
