@@ -14,6 +14,7 @@ BEGIN, END = "<!-- methods:begin -->", "<!-- methods:end -->"
 TRUTH = {
     "posterior": "draws from the exact posterior",
     "near_posterior": "draws close to the posterior: means to 0.1 standard deviations, variances to 10 %",
+    "weighted": "weighted draws, exact unless their weights say otherwise",
     "gaussian": "the exact posterior",
     "mean_field": "the closest mean-field Gaussian",
     "mean": "the posterior mean; its spread is not the posterior's",

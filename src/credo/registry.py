@@ -18,6 +18,7 @@ class Row:
         summary: one sentence.
         capability: ids of the capability list.
         exact_on: what its answer equals on a Bayesian linear model: "posterior", "gaussian" (in closed form),
+            "weighted" (draws with weights, which may say that they failed),
             "near_posterior" (draws whose means are right to 0.1 standard deviations and variances to 10 %),
             "mean_field", "mean" (the spread is not claimed), "mode" or "least_squares". The contract tests hold it to
             that.
@@ -190,7 +191,7 @@ ROWS = (
         "credo.methods.importance_sampling:ImportanceSampling",
         "Weighted draws of the prior or of a fitted posterior, with a Pareto test of the weights and the evidence.",
         "D1",
-        "mean",
+        "weighted",
     ),
     Row(
         "simulated_annealing",

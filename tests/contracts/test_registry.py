@@ -65,7 +65,7 @@ def test_linear_model_matches_claim(fitted):
     """Points and variational means are exact to 0.2 of a standard deviation and variational spreads to 5 %. Chains:
     all z-scores of means and variances are below the Bonferroni bound for a false-alarm rate of 1e-3; where a chain is
     right to a tolerance only, so are those of what is off beyond a mean's 0.1 standard deviations and a variance's
-    10 %."""
+    10 %. Weighted draws: within five standard errors (false alarms below 1e-5)."""
     row, result = fitted
     truth = PROBLEM.least_squares if row.exact_on == "least_squares" else PROBLEM.mean
     if row.exact_on == "posterior":
@@ -78,6 +78,14 @@ def test_linear_model_matches_claim(fitted):
         spread = np.sqrt(np.diag(PROBLEM.covariance))
         scores = [beyond((chains - truth) / spread, 0.0, 0.1), beyond(((chains - truth) / spread) ** 2, 1.0, 0.1)]
         assert np.max(scores) < stats.norm.isf(1e-3 / 2 / np.size(scores))
+    elif row.exact_on == "weighted":
+        draws = coefficients(result.posterior.params["network"]).astype(np.float64)
+        weights = np.exp(np.asarray(result.posterior.log_weights, np.float64))[..., None]
+        error = np.sqrt((weights**2).sum())  # of a mean, in standard deviations; √2 times it for a variance
+        spread = np.sqrt(np.diag(PROBLEM.covariance))
+        np.testing.assert_allclose(((weights * draws).sum((0, 1)) - truth) / spread, 0, atol=5 * error)
+        variance = (weights * (draws - truth) ** 2).sum((0, 1))
+        np.testing.assert_allclose(variance / spread**2, 1, atol=5 * 2**0.5 * error)
     elif row.exact_on == "mean":
         draws = coefficients(result.posterior.sample(jax.random.key(2), 2000)["network"]).astype(np.float64)
         np.testing.assert_allclose(draws.mean(0), truth, atol=0.2 * PROBLEM.mean_field_std.min())
@@ -120,6 +128,7 @@ def test_predictive_matches_linear_model(fitted):
     expected = {
         "gaussian": np.einsum("ni,ij,nj->n", design, PROBLEM.covariance, design),
         "posterior": np.einsum("ni,ij,nj->n", design, PROBLEM.covariance, design),
+        "weighted": np.einsum("ni,ij,nj->n", design, PROBLEM.covariance, design),
         "near_posterior": np.einsum("ni,ij,nj->n", design, PROBLEM.covariance, design),
         "mean_field": (design**2) @ PROBLEM.mean_field_std**2,
     }.get(row.exact_on, np.zeros(20))

@@ -80,6 +80,14 @@ def test_chains_start_where_the_ensemble_stopped_and_see_all_rows():
     )
 
 
+@pytest.mark.parametrize("sampler", ["nuts", pytest.param("mclmc", marks=pytest.mark.full)])
+def test_other_samplers(sampler):
+    method = EnsembleChains(size=2, sampler=sampler, warmup=10, longest=50, target_acceptance=0.7)
+    assert float(stages(method)[1].target_acceptance) == 0.7
+    fit = credo.fit(KEY, MODEL, (X, Y), method, steps=5)
+    assert np.isfinite(credo.predict(KEY, fit, X[:3]).std).all()
+
+
 @pytest.mark.parametrize(
     "settings", [{"size": 0}, {"sampler": "gibbs"}, {"held_out": 1.5}, {"held_out": 0.0}], ids=lambda s: str(s)
 )

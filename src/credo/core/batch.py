@@ -47,3 +47,10 @@ def pad_rows(array: np.ndarray, length: int) -> np.ndarray:
     """The array with zero rows appended up to `length`."""
     missing = length - array.shape[0]
     return array if missing == 0 else np.pad(array, [(0, missing)] + [(0, 0)] * (array.ndim - 1))
+
+
+def mix(x: jax.Array) -> jax.Array:
+    """A 32-bit hash of every entry (the finaliser of MurmurHash3, public domain)."""
+    x = (x ^ (x >> 16)) * jnp.uint32(0x85EBCA6B)
+    x = (x ^ (x >> 13)) * jnp.uint32(0xC2B2AE35)
+    return x ^ (x >> 16)

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from credo.core.batch import Batch
+from credo.core.batch import Batch, mix
 
 PyTree = Any
 ROUNDS = 10
@@ -29,13 +29,6 @@ def order(num_rows: int, batch_size: int) -> Order:
     return Order(*(np.int32(s) for s in sizes))
 
 
-def _mix(x: jax.Array) -> jax.Array:
-    """A 32-bit avalanche (the finaliser of MurmurHash3, public domain)."""
-    x = (x ^ (x >> 16)) * jnp.uint32(0x85EBCA6B)
-    x = (x ^ (x >> 13)) * jnp.uint32(0xC2B2AE35)
-    return x ^ (x >> 16)
-
-
 def permute(index: jax.Array, words: jax.Array, plan: Order) -> jax.Array:
     """Entry `index` of a random permutation of 0..N−1 that is never written out.
 
@@ -47,8 +40,8 @@ def permute(index: jax.Array, words: jax.Array, plan: Order) -> jax.Array:
     def once(i: jax.Array) -> jax.Array:
         row, column = i // width, i % width
         for r in range(0, ROUNDS, 2):
-            row = (row + _mix(column + words[..., r, None])) % height
-            column = (column + _mix(row ^ words[..., r + 1, None])) % width
+            row = (row + mix(column + words[..., r, None])) % height
+            column = (column + mix(row ^ words[..., r + 1, None])) % width
         return row * width + column
 
     def walk(i: jax.Array) -> jax.Array:

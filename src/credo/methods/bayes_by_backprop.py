@@ -14,7 +14,7 @@ from credo.core.tree import Layout, leaf, size, struct
 from credo.errors import InputError, Refusal
 from credo.methods.families import build_family, check_family
 from credo.methods.map import MEMORY
-from credo.methods.optimise import descend, fade, optimiser, tail_average
+from credo.methods.optimise import averaged_step, descend, fade, optimiser
 from credo.methods.variational import (
     VariationalState,
     expected_log_normal,
@@ -177,13 +177,7 @@ class BayesByBackprop(Method):
             return metrics["loss"], (metrics, network)
 
         (_, (metrics, network)), gradient = jax.value_and_grad(loss, has_aux=True)(state.values)
-        rate = self.learning_rate * fade(self.schedule, state.step, phase.steps, floor=0.1)
-        values, memory = descend(self.optimiser, rate, gradient, state.memory, state.values)
-        average, count = tail_average(state.average, state.averaged, values, state.step, phase.steps)
-        state = dataclasses.replace(
-            state, step=state.step + 1, values=values, average=average, averaged=count, memory=memory, network=network
-        )
-        return state, Info(metrics)
+        return averaged_step(self, phase, state, gradient, network), Info(metrics)
 
     def _terms(
         self, noise: PyTree, model: Model, state: VariationalState, values: PyTree, batch: Batch

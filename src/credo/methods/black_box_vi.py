@@ -1,6 +1,5 @@
 """Black-box variational inference: gradients of the bound from values of the log density alone."""
 
-import dataclasses
 from typing import Any
 
 import jax
@@ -13,7 +12,7 @@ from credo.core.network import Variables
 from credo.core.tree import Layout, leaf, size, struct
 from credo.errors import InputError
 from credo.methods.families import MeanFieldFamily
-from credo.methods.optimise import descend, fade, optimiser, tail_average
+from credo.methods.optimise import averaged_step, optimiser
 from credo.methods.score_function import score_gradient, terms
 from credo.methods.variational import VariationalState, gaussian_prior, split_points
 
@@ -118,13 +117,7 @@ class BlackBoxVI(Method):
             "log_likelihood": mean / batch.num_data,
             "kl": -prior - entropy,
         }
-        rate = self.learning_rate * fade(self.schedule, state.step, phase.steps, floor=0.1)
-        values, memory = descend(self.optimiser, rate, gradient, state.memory, state.values)
-        average, count = tail_average(state.average, state.averaged, values, state.step, phase.steps)
-        state = dataclasses.replace(
-            state, step=state.step + 1, values=values, average=average, averaged=count, memory=memory, network=network
-        )
-        return state, Info(metrics)
+        return averaged_step(self, phase, state, gradient, network), Info(metrics)
 
     def point(self, model: Model, state: VariationalState) -> Variables:
         parts = state.layout.unravel(state.average)  # type: ignore[union-attr]

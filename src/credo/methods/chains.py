@@ -20,6 +20,13 @@ from credo.posteriors import Samples
 PyTree = Any
 
 
+def inferring(model: Model) -> tuple[Model, list[str]]:
+    """The model as samplers see it: points that others learn are under their prior, and a sentence says so."""
+    if not model.likelihood.point:
+        return model, []
+    return model.inferring(), ['noise="learned" is sampled under its default prior by this method.']
+
+
 @struct
 class ChainState:
     """Where a chain is, how it moves, and what it has learned about how to move."""
@@ -61,9 +68,7 @@ class ChainMethod(Method):
             raise InputError("Without warm-up the step size cannot be learned: give step_size, or warmup > 0.")
         if self.chains < 1:
             raise InputError(f"At least one chain is needed, got chains={self.chains}.")
-        if not model.likelihood.point:
-            return model, []
-        return model.inferring(), ['noise="learned" is sampled under its default prior by this method.']
+        return inferring(model)
 
     def phases(self, num_data: int, steps: int) -> tuple[Phase, ...]:
         # One program for both phases: compiling a sampler's step takes longer than most warm-ups.

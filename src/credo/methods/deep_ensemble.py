@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from credo.core.batch import Batch
+from credo.core.batch import Batch, mix
 from credo.core.method import Info, Phase
 from credo.core.model import Model
 from credo.core.network import Variables
@@ -126,13 +126,6 @@ def resampled(seed: jax.Array, batch: Batch) -> Batch:
 
 def bootstrap_weights(seed: jax.Array, rows: jax.Array) -> jax.Array:
     """w_n ~ Poisson(1) [n], a pure function of the seed [2] and of the rows' numbers: nothing needs keeping."""
-    hashed = _mix(_mix(rows.astype(jnp.uint32) + seed[0]) ^ seed[1])
+    hashed = mix(mix(rows.astype(jnp.uint32) + seed[0]) ^ seed[1])
     uniform = (hashed >> 8).astype(jnp.float32) / 2**24
     return (uniform[:, None] >= POISSON).sum(1).astype(jnp.float32)
-
-
-def _mix(x: jax.Array) -> jax.Array:
-    """A 32-bit avalanche (the finaliser of MurmurHash3, public domain)."""
-    x = (x ^ (x >> 16)) * jnp.uint32(0x85EBCA6B)
-    x = (x ^ (x >> 13)) * jnp.uint32(0xC2B2AE35)
-    return x ^ (x >> 16)

@@ -12,11 +12,10 @@ from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.tree import leaf, struct
 from credo.errors import InputError
-from credo.methods.map import MAP, PointState
+from credo.methods.map import MAP, MEMORY, PointState
 from credo.methods.optimise import descend, fade
 
 PyTree = Any
-MEMORY = 0.99
 LARGEST = 4096  # rows that are held out, at most
 
 

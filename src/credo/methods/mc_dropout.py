@@ -1,6 +1,5 @@
 """MC-dropout: dropout in training and in prediction, read as variational inference."""
 
-import dataclasses
 from typing import Any
 
 import jax
@@ -13,7 +12,7 @@ from credo.core.network import Variables, is_info
 from credo.core.tree import Layout, leaf, path_string, struct
 from credo.errors import InputError, Refusal
 from credo.methods.dataflow import Flow, flow, masks_reach
-from credo.methods.optimise import descend, fade, optimiser, tail_average
+from credo.methods.optimise import averaged_step, optimiser
 from credo.posteriors.dropout import ActivationDropout, Rows, WeightDropout, num_units, with_masks
 
 PyTree = Any
@@ -183,13 +182,7 @@ class MCDropout(Method):
             return metrics["loss"], (metrics, network)
 
         (_, (metrics, network)), gradient = jax.value_and_grad(loss, has_aux=True)(state.values)
-        rate = self.learning_rate * fade(self.schedule, state.step, phase.steps, floor=0.1)
-        values, memory = descend(self.optimiser, rate, gradient, state.memory, state.values)
-        average, count = tail_average(state.average, state.averaged, values, state.step, phase.steps)
-        state = dataclasses.replace(
-            state, step=state.step + 1, values=values, average=average, averaged=count, memory=memory, network=network
-        )
-        return state, Info(metrics)
+        return averaged_step(self, phase, state, gradient, network), Info(metrics)
 
     def terms(
         self, noise: PyTree, model: Model, state: DropoutState, parts: PyTree, batch: Batch

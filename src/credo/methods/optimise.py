@@ -1,5 +1,6 @@
 """What all optimising methods share: optimisers named by data, and a learning rate that fades over the phase."""
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -60,3 +61,13 @@ def tail_average(
     count = jnp.where(2 * step >= steps, count + 1, 0)
     share = 1.0 / jnp.maximum(count, 1)
     return jax.tree.map(lambda a, v: a + share * (v - a), average, values), count
+
+
+def averaged_step(method: Any, phase: Any, state: Any, gradient: PyTree, network: PyTree) -> Any:
+    """The state after one step of descent whose rate fades to a tenth, with the mean of its late iterates."""
+    rate = method.learning_rate * fade(method.schedule, state.step, phase.steps, floor=0.1)
+    values, memory = descend(method.optimiser, rate, gradient, state.memory, state.values)
+    average, count = tail_average(state.average, state.averaged, values, state.step, phase.steps)
+    return dataclasses.replace(
+        state, step=state.step + 1, values=values, average=average, averaged=count, memory=memory, network=network
+    )

@@ -13,6 +13,7 @@ from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.tree import Layout, leaf, struct
 from credo.errors import InputError
+from credo.methods.chains import inferring
 from credo.methods.map import MAP, PointState
 from credo.methods.sg_tuning import (
     BY_NOISE,
@@ -108,9 +109,7 @@ class StochasticMethod(Method):
             raise InputError(f"tolerance is a relative error of a variance, between 0 and 1, got {self.tolerance}.")
         if self.boost < 1 or self.cycle_length < 2:
             raise InputError("A cycle needs at least 2 steps and boost ≥ 1.")
-        if not model.likelihood.point:
-            return model, []
-        return model.inferring(), ['noise="learned" is sampled under its default prior by this method.']
+        return inferring(model)
 
     def phases(self, num_data: int, steps: int) -> tuple[Phase, ...]:
         phases = [Phase("optimise", self.map_steps, "random")] if self.map_steps else []

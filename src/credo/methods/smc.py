@@ -18,6 +18,7 @@ from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.tree import Layout, leaf, struct, take
 from credo.errors import InputError
+from credo.methods.chains import inferring
 from credo.methods.metropolis import walk
 from credo.methods.prior_draws import check_drawable
 from credo.posteriors import Particles
@@ -106,9 +107,7 @@ class SMC(Method):
             )
         if not 0 < float(self.ess) < 1:
             raise InputError(f"ess is a share of the particles between 0 and 1, got {self.ess}.")
-        if not model.likelihood.point:
-            return model, []
-        return model.inferring(), ['noise="learned" is sampled under its default prior by this method.']
+        return inferring(model)
 
     def phases(self, num_data: int, steps: int) -> tuple[Phase, ...]:
         return (Phase("temper", steps, "full"),)
