@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import credo
 from credo import recipes
 from credo.data.encoder import TableEncoder
 from credo.errors import InputError
@@ -95,6 +96,18 @@ def test_model_options():
     assert model.temperature == 0.5
     assert recipes.table_model(TWO, options={"likelihood": "categorical"}).likelihood == Categorical(2)
     assert isinstance(recipes.table_model(COUNTS, options={"likelihood": "poisson"}).likelihood, Poisson)
+
+
+@pytest.mark.parametrize("method", ["ensemble_chains", credo.methods.EnsembleChains, credo.methods.EnsembleChains()])
+def test_a_method_may_bring_its_own_defaults(method):
+    model = recipes.table_model(NUMBERS, method=method)
+    assert model.network.widths == (32, 32, 32)
+    assert model.prior.scale == 4.0
+    assert model.likelihood == credo.likelihoods.heteroscedastic(0.01)
+    assert isinstance(recipes.table_model(TWO, method=method).likelihood, Bernoulli)
+    told = recipes.table_model(NUMBERS, "mlp:3", {"noise": 0.1, "prior": "normal:1"}, method)
+    assert isinstance(told.likelihood, Gaussian)
+    assert told.network.widths == (3,)
 
 
 def test_known_noise_is_on_the_scale_of_the_table():

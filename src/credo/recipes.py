@@ -5,7 +5,7 @@ import math
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,9 +18,20 @@ from credo.networks.mlp import MLP, mlp
 from credo.registry import did_you_mean, find
 
 METHOD = "bayes_by_backprop"
-# At scale 1 logits stay too small and two hidden layers often learn nothing.
-PRIOR_SCALE = {"regression": 2.0, "count": 2.0}
-NETWORK = "mlp:50"
+
+
+class Recipe(NamedTuple):
+    """What a table gets where nobody says otherwise."""
+
+    network: str = "mlp:50"
+    scale: float = 2.0  # of the fan-in prior of real targets and counts
+    class_scale: float = 4.0  # of classes: at smaller scales logits stay too small
+    likelihood: str | None = None  # of real targets; None: Gaussian with learned noise
+
+
+# Methods whose draws can make use of a richer model. A floor of a hundredth of the target's standard deviation keeps
+# heteroscedastic noise from spikes at rows that repeat.
+RECIPES = {"ensemble_chains": Recipe("mlp:32,32,32:tanh", 4.0, 4.0, "heteroscedastic:0.01")}
 PRIORS: dict[str, Callable[..., Any]] = {
     "normal": priors.normal,
     "fan_in_normal": priors.fan_in_normal,
@@ -126,16 +137,37 @@ def _fitting(value: Any, hint: Any, key: str, method: str) -> Any:
 
 
 # ---------------------------------------------------------------------- models
-def table_model(encoder: TableEncoder, network: str = NETWORK, options: Mapping[str, Any] | None = None) -> Model:
-    """The model of a table: a perceptron, the task's default prior and its likelihood.
+def recipe(method: Any = METHOD) -> Recipe:
+    """The defaults of a table under a method, by its name, class or itself.
+
+    Example:
+        >>> recipe("map").network
+        'mlp:50'
+    """
+    if not isinstance(method, str):
+        kind = method if isinstance(method, type) else type(method)
+        return next((r for name, r in RECIPES.items() if find(name).load() is kind), Recipe())
+    return RECIPES.get(method, Recipe())
+
+
+def table_model(
+    encoder: TableEncoder,
+    network: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    method: Any = METHOD,
+) -> Model:
+    """The model of a table: a perceptron, a prior and a likelihood; where nothing is said, those of `recipe(method)`.
 
     Args:
         encoder: the learned encoder of the table.
         network: as `parse_network` reads it.
         options: "prior" ("normal:1.0"), "likelihood" ("student_t:4"), "noise" (a number on the scale of the target,
             "learned" or "inferred") and "temperature".
+        method: the method or its name.
     """
-    options = dict(options or {})
+    options, usual = dict(options or {}), recipe(method)
+    if encoder.task == "regression" and "likelihood" not in options and "noise" not in options and usual.likelihood:
+        options["likelihood"] = usual.likelihood
     unknown = [key for key in options if key not in MODEL_OPTIONS]
     if unknown:
         raise InputError(f"Unknown model option {unknown[0]!r}; there are {', '.join(MODEL_OPTIONS)}.")
@@ -143,17 +175,18 @@ def table_model(encoder: TableEncoder, network: str = NETWORK, options: Mapping[
     if not isinstance(temperature, int | float) or not 0 < temperature < math.inf:
         raise InputError(f"temperature must be a positive number, got {temperature!r}.")
     return Model(
-        parse_network(network),
-        parse_prior(options["prior"]) if "prior" in options else default_prior(encoder.task),
+        parse_network(usual.network if network is None else network),
+        parse_prior(options["prior"]) if "prior" in options else default_prior(encoder.task, method),
         _likelihood(encoder, options.get("likelihood"), options.get("noise")),
         float(temperature),
         None,
     )
 
 
-def default_prior(task: str) -> Any:
+def default_prior(task: str, method: Any = METHOD) -> Any:
     """The prior of a table's network: a fan-in scaled normal, wider for classes, whose logits may have to be large."""
-    return priors.fan_in_normal(PRIOR_SCALE.get(task, 4.0))
+    usual = recipe(method)
+    return priors.fan_in_normal(usual.scale if task in ("regression", "count") else usual.class_scale)
 
 
 def parse_prior(text: Any) -> Any:
@@ -169,16 +202,19 @@ def _likelihood(encoder: TableEncoder, text: Any, noise: Any) -> Any:
     if text is None:
         likelihood = default_likelihood(task, len(classes) if task == "multiclass" and classes else None)
         return likelihood if noise is None else _with_noise(likelihood, noise, encoder)
+    likelihood = parse_likelihood(text, task, len(classes or ()))
+    return likelihood if noise is None else _with_noise(likelihood, noise, encoder)
+
+
+def parse_likelihood(text: Any, task: str = "regression", num_classes: int = 0) -> Any:
+    """A likelihood of a task from its name and numbers: "student_t:4", "heteroscedastic:0.01"."""
     name, numbers = _name_and_numbers(text, "likelihood", "student_t:4")
     known = LIKELIHOODS[task]
     if name not in known:
         raise InputError(
             f"A {task} target has no likelihood {name!r}.{did_you_mean(name, known)} It takes {', '.join(known)}."
         )
-    if name == "categorical":
-        numbers = [len(classes or ())]
-    likelihood = _called(getattr(likelihoods, name), numbers, text)
-    return likelihood if noise is None else _with_noise(likelihood, noise, encoder)
+    return _called(getattr(likelihoods, name), [num_classes] if name == "categorical" else numbers, text)
 
 
 def _with_noise(likelihood: Any, noise: Any, encoder: TableEncoder) -> Any:

@@ -151,8 +151,8 @@ ROWS = (
         "credo.methods.ensemble_chains:EnsembleChains",
         "A chain from each member of an early-stopped deep ensemble; modes count equally.",
         "D6",
-        "posterior",
-        (("size", 4), ("warmup", 300), ("num_steps", 15), ("longest", 500)),
+        "near_posterior",
+        (("size", 4), ("warmup", 300), ("num_steps", 20), ("longest", 500)),
     ),
     Row(
         "metropolis",

@@ -78,7 +78,7 @@ def summed(sums, model, variables, batch):
     return sums
 
 
-@pytest.fixture(params=["float32", "float64"])
+@pytest.fixture(params=[pytest.param("float32", marks=pytest.mark.full), "float64"])
 def precision(request):
     """(dtype, tolerance), in a double-precision context for float64."""
     double = request.param == "float64"

@@ -34,8 +34,8 @@ def test_rows_that_are_held_out_teach_nothing():
     assert int(state.held.sum()) == 12
     phase = Phase("optimise", 100, "full")
     spoiled = batch._replace(targets=jnp.where(state.held[:, None], 1e3, batch.targets))
-    clean, _ = method.step(KEY, MODEL, phase, state, batch)
-    other, info = method.step(KEY, MODEL, phase, state, spoiled)
+    step = jax.jit(lambda data: method.step(KEY, MODEL, phase, state, data))
+    (clean, _), (other, info) = step(batch), step(spoiled)
     np.testing.assert_array_equal(clean.values, other.values)
     assert info.metrics["held_out"] < -1e3
     assert not np.array_equal(state.held, start(seed=1)[2].held)
@@ -49,7 +49,7 @@ def test_batches_know_their_rows():
     np.testing.assert_array_equal(batch.row_numbers, np.arange(60))
 
 
-@pytest.mark.parametrize("batch_size", [60, 16])
+@pytest.mark.parametrize("batch_size", [60, pytest.param(16, marks=pytest.mark.full)])
 def test_members_stop_at_their_best_point(batch_size):
     method = EarlyStopping(held_out=0.2, size=3, longest=20_000, patience=0.02)
     fit = credo.fit(KEY, MODEL, (X, Y), method, batch_size=batch_size)
@@ -75,9 +75,6 @@ def test_chains_start_where_the_ensemble_stopped_and_see_all_rows():
     again = credo.fit(KEY, MODEL, (X, Y), method, steps=5)
     np.testing.assert_array_equal(again.posterior.params["network"]["output"]["kernel"],
                                   fit.posterior.params["network"]["output"]["kernel"])  # fmt: skip
-    assert credo.fit(KEY, MODEL, (X, Y), EnsembleChains(size=2, warmup=10, num_steps=1, longest=5)).timing["steps"] == (
-        EnsembleChains.default_steps
-    )
 
 
 @pytest.mark.parametrize("sampler", ["nuts", pytest.param("mclmc", marks=pytest.mark.full)])

@@ -197,6 +197,7 @@ def test_one_scale_for_each_layer_has_more_evidence(structure, point):
     assert float(layers.log_evidence[0]) > float(one.log_evidence[0])
 
 
+@pytest.mark.full
 def test_validation_takes_the_best_of_the_grid(point):
     held = (X[:20] + 0.1, LABELS[:20])
     method = Laplace(structure="kfac", train=False, prior_precision="validation", held_out=held)
@@ -300,7 +301,11 @@ def test_bad_options_get_a_sentence():
         fit_classes(Laplace(prior_precision="validation"), steps=1)
 
 
-@pytest.mark.parametrize("structure", ["diagonal", "low_rank", "last_layer"])
+def slow(value):
+    return pytest.param(value, marks=pytest.mark.full)
+
+
+@pytest.mark.parametrize("structure", ["diagonal", *map(slow, ("low_rank", "last_layer"))])
 def test_what_a_layer_without_a_rule_can_take(structure):
     fit = fit_classes(Laplace(structure, rank=5, sweeps=2), model=NORMED, steps=20)
     assert np.isfinite(credo.predict(KEY, fit, X[:4], num_samples=5).probs).all()

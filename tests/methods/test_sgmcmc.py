@@ -131,19 +131,21 @@ def test_cold_posteriors():
 def pieces(method, theta, batch_size=16):
     """(mean over an epoch's batches of the gradient, each of them, the full gradient) at θ, for the small problem."""
     model, rows = SMALL.model(), len(SMALL.inputs)
-    data = Batch(jnp.asarray(SMALL.inputs), jnp.asarray(SMALL.targets)[:, None], jnp.ones(rows), float(rows))
-    layout = Layout.of(model.init(jax.random.key(0), data).params)
-    variables = Variables(layout.unravel(theta), {})
-    state = method.init(jax.random.key(0), model, variables, data)
-    if method.control_variates:
-        phase = Phase("anchor", 1, "full")
-        state, _ = method.step(None, model, phase, state, data)
-    place = theta + (0.0 if method.control_variates else 0.1)
     chosen = np.random.default_rng(0).permutation(rows).reshape(-1, batch_size)
-    batches = gather(data, jnp.asarray(chosen), jnp.ones(chosen.shape, bool))
-    each = jax.vmap(lambda b: method.gradient(model, state, place, b)[1])(batches)
-    whole = jax.grad(lambda p: model.log_joint(Variables(layout.unravel(p), {}), data)[0])(place)
-    return each.mean(0), each, whole
+
+    def run(theta):
+        data = Batch(jnp.asarray(SMALL.inputs), jnp.asarray(SMALL.targets)[:, None], jnp.ones(rows), float(rows))
+        layout = Layout.of(model.init(jax.random.key(0), data).params)
+        state = method.init(jax.random.key(0), model, Variables(layout.unravel(theta), {}), data)
+        if method.control_variates:
+            state, _ = method.step(None, model, Phase("anchor", 1, "full"), state, data)
+        place = theta + (0.0 if method.control_variates else 0.1)
+        batches = gather(data, jnp.asarray(chosen), jnp.ones(chosen.shape, bool))
+        each = jax.vmap(lambda b: method.gradient(model, state, place, b)[1])(batches)
+        whole = jax.grad(lambda p: model.log_joint(Variables(layout.unravel(p), {}), data)[0])(place)
+        return each.mean(0), each, whole
+
+    return jax.jit(run)(theta)
 
 
 def test_an_epoch_of_gradients_averages_to_the_full_one():

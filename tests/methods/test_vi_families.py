@@ -108,14 +108,19 @@ def test_densities_are_those_of_the_draws(fitted):
     assert name in FAMILIES
 
 
-def test_posteriors_are_saved_and_are_priors(fitted, tmp_path):
+def test_posteriors_are_saved(fitted, tmp_path):
     _, fit = fitted
     fit.save(tmp_path / "run")
     again = credo.load(tmp_path / "run")
     first, second = (credo.predict(jax.random.key(1), f, PROBLEM.inputs[:4]).std for f in (fit, again))
     np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.full
+def test_posteriors_are_judged_and_are_priors(fitted):
+    _, fit = fitted
     assert np.isfinite(credo.diagnostics.pareto_k(jax.random.key(2), fit, DATA, num=200).k)
-    later = PROBLEM.model().with_prior(credo.priors.as_prior(again.posterior))
+    later = PROBLEM.model().with_prior(credo.priors.as_prior(fit.posterior))
     assert credo.fit(jax.random.key(0), later, DATA, BayesByBackprop(), steps=50).status.ok
 
 

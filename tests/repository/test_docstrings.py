@@ -7,11 +7,19 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
-MODULES = sorted(
-    ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__")
-    for path in (SOURCE / "credo").rglob("*.py")
-    if ">>>" in path.read_text(encoding="utf-8")
-)
+
+
+def examples():
+    """Modules with examples; those of methods that fit something are in `make test-full`."""
+    for path in sorted((SOURCE / "credo").rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        if ">>>" in text:
+            slow = path.parent.name == "methods" and ".fit(" in text
+            name = ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__")
+            yield pytest.param(name, id=name, marks=[pytest.mark.full] if slow else [])
+
+
+MODULES = list(examples())
 
 
 def test_there_are_examples():

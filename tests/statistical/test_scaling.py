@@ -21,7 +21,7 @@ def errors(method, batch_size, seed=0, steps=40_000):
 
 
 @pytest.mark.parametrize("estimator", ["weights", "local"])
-@pytest.mark.parametrize("share", [1, 4, 16])
+@pytest.mark.parametrize("share", [1, pytest.param(4, marks=pytest.mark.full), 16])
 def test_mean_field_is_exact_for_every_batch_size(share, estimator):
     shift, spread = errors(credo.methods.BayesByBackprop(estimator=estimator), ROWS // share)
     assert shift < 0.2

@@ -22,7 +22,12 @@ def fit(
     method: Annotated[
         str, typer.Option(help="Inference method; `credo methods` lists them.", metavar="NAME")
     ] = "bayes_by_backprop",
-    network: Annotated[str, typer.Option(help='Hidden widths and activation: "mlp:50,50", "mlp:50:tanh".')] = "mlp:50",
+    network: Annotated[
+        str | None,
+        typer.Option(
+            help='Hidden widths and activation: "mlp:50,50", "mlp:50:tanh".', show_default="the method's, often mlp:50"
+        ),
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -56,12 +61,13 @@ def fit(
     find(method)  # before anything slow is imported
     from credo.cli.job import Job, digest
     from credo.cli.train import check_place, prepare, train
-    from credo.recipes import parse_settings
+    from credo.recipes import parse_settings, recipe
 
     check_place(out)
     job = Job(
-        str(table.resolve()), "", list(target), task, method, network, parse_settings(settings or []),
-        steps, budget, batch_size, seed, holdout, missing, weights, split_by, time, checkpoint_every,
+        str(table.resolve()), "", list(target), task, method, network or recipe(method).network,
+        parse_settings(settings or []), steps, budget, batch_size, seed, holdout, missing, weights, split_by, time,
+        checkpoint_every,
     )  # fmt: skip
     prepared = prepare(job)
     say(*prepared.notes)

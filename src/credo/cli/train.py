@@ -70,7 +70,7 @@ def prepare(job: Job) -> Prepared:
     exact = job.task if job.task in ("binary", "multiclass") else task
     aside = () if job.split_by is None else (job.split_by,)
     encoder = TableEncoder.learn(train, target, exact, job.missing, job.weights, ignore=aside)
-    model = table_model(encoder, job.network, options)
+    model = table_model(encoder, job.network, options, job.method)
     held = encoder.arrays(frame.iloc[held_rows], unseen="zeros") if len(held_rows) else None
     held = None if held is None or len(held.rows) == 0 else held._replace(rows=held_rows[held.rows])
     notes = [note for note in (why, *encoder.notes) if note]

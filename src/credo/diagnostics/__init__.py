@@ -29,4 +29,6 @@ from credo.diagnostics.pareto import ParetoK as ParetoK
 from credo.diagnostics.pareto import pareto_k as pareto_k
 from credo.diagnostics.replicates import PredictiveCheck as PredictiveCheck
 from credo.diagnostics.replicates import posterior_predictive_check as posterior_predictive_check
+from credo.diagnostics.stacking import Stacked as Stacked
+from credo.diagnostics.stacking import stack as stack
 from credo.diagnostics.weights import weight_draws as weight_draws

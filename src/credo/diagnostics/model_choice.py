@@ -85,7 +85,7 @@ def loo(fit: Any, data: Any, *, key: jax.Array | None = None, num: int | None = 
         ()
     """
     az = arviz()
-    values = _pointwise(fit, data, key, num)
+    values = pointwise(fit, data, key, num)
     with quiet():
         found = az.loo(_inference_data(az, values), pointwise=True, reff=_efficiency(fit, values))
     shapes = np.asarray(found.pareto_k)
@@ -110,7 +110,7 @@ def waic(fit: Any, data: Any, *, key: jax.Array | None = None, num: int | None =
         fit, data, key, num: as in `loo`.
     """
     az = arviz()
-    values = _pointwise(fit, data, key, num)
+    values = pointwise(fit, data, key, num)
     with quiet():
         found = az.waic(_inference_data(az, values), pointwise=True)
     large = int((values.var((0, 1)) > 0.4).sum())
@@ -157,7 +157,7 @@ def compare(
     return Comparison(table, tuple(said))
 
 
-def _pointwise(fit: Any, data: Any, key: jax.Array | None, num: int | None) -> np.ndarray:
+def pointwise(fit: Any, data: Any, key: jax.Array | None, num: int | None) -> np.ndarray:
     """log p(y_n | θ) [chain, draw, n] in double precision."""
     posterior = fit.posterior
     if getattr(posterior, "log_weights", None) is not None:

@@ -31,7 +31,7 @@ class BayesianEstimator(BaseEstimator):
     def __init__(
         self,
         method: Any = "bayes_by_backprop",
-        network: Any = "mlp:50",
+        network: Any = None,
         prior: Any = None,
         likelihood: Any = None,
         *,
@@ -56,7 +56,8 @@ class BayesianEstimator(BaseEstimator):
     def _infer(self, inputs: np.ndarray, targets: np.ndarray, weight: np.ndarray, likelihood: Likelihood) -> Self:
         """Learn from rows that are on their final scale of targets; inputs are standardised here."""
         self.input_scale_ = Standard.learn(inputs, weight) if self.standardise else Standard.identity(inputs.shape[1])
-        model = Model(make_network(self.network), make_prior(self.prior, self._kind), likelihood, 1.0, None)
+        network, prior = make_network(self.network, self.method), make_prior(self.prior, self._kind, self.method)
+        model = Model(network, prior, likelihood, 1.0, None)
         method = make_method(self.method, self.settings)
         seeds = check_random_state(self.random_state).randint(LARGEST_SEED, size=2)
         self.predict_seed_ = int(seeds[1])

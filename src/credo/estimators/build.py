@@ -8,7 +8,7 @@ from credo.core.likelihood import Likelihood
 from credo.core.network import Network
 from credo.errors import InputError
 from credo.networks import mlp
-from credo.recipes import default_prior, parse_network, parse_prior
+from credo.recipes import METHOD, default_prior, parse_likelihood, parse_network, parse_prior, recipe
 from credo.registry import did_you_mean, find
 
 LIKELIHOODS = {
@@ -17,13 +17,14 @@ LIKELIHOODS = {
 }
 
 
-def make_network(network: Any) -> Any:
-    """A network from words, a list of widths or itself.
+def make_network(network: Any, method: Any = METHOD) -> Any:
+    """A network from words, a list of widths or itself; None is the method's.
 
     Example:
         >>> make_network("mlp:50,20:tanh").widths
         (50, 20)
     """
+    network = recipe(method).network if network is None else network
     if isinstance(network, str):
         return parse_network(network)
     if isinstance(network, list | tuple):
@@ -35,10 +36,10 @@ def make_network(network: Any) -> Any:
     return network
 
 
-def make_prior(prior: Any, kind: str) -> Any:
+def make_prior(prior: Any, kind: str, method: Any = METHOD) -> Any:
     """A prior from words ("normal:0.5") or itself; None is the `fan_in_normal` of a "regressor" or "classifier"."""
     if prior is None:
-        return default_prior("regression" if kind == "regressor" else "multiclass")
+        return default_prior("regression" if kind == "regressor" else "multiclass", method)
     if isinstance(prior, str):
         return parse_prior(prior)
     if not hasattr(prior, "bind"):
@@ -46,9 +47,11 @@ def make_prior(prior: Any, kind: str) -> Any:
     return prior
 
 
-def make_likelihood(likelihood: Any, kind: str, num_classes: int | None = None) -> Any:
+def make_likelihood(likelihood: Any, kind: str, num_classes: int | None = None, method: Any = METHOD) -> Any:
     """A likelihood from its name or itself, checked to describe the targets of a "regressor" or "classifier"."""
     known = LIKELIHOODS[kind]
+    if likelihood is None and kind == "regressor" and recipe(method).likelihood:
+        return parse_likelihood(recipe(method).likelihood)
     if likelihood is None:
         likelihood = known[0] if num_classes in (None, 2) else "categorical"
     if isinstance(likelihood, str):

@@ -18,7 +18,8 @@ class BayesianClassifier(ClassifierMixin, BayesianEstimator):
 
     Args:
         method: an inference method or its name (`credo methods` lists them).
-        network: "mlp:50,50", "mlp:50:tanh", a list of hidden widths or a credo network.
+        network: "mlp:50,50", "mlp:50:tanh", a list of hidden widths or a credo network; None is the method's, often
+            "mlp:50".
         prior: a prior over weights, or words such as "normal:0.5"; None is "fan_in_normal:4".
         likelihood: a likelihood or its name; None is `bernoulli` for two classes and `categorical` for more.
         steps: steps of the method's last phase (draws, for samplers); None takes the method's default.

@@ -21,10 +21,11 @@ class BayesianRegressor(RegressorMixin, BayesianEstimator):
 
     Args:
         method: an inference method or its name (`credo methods` lists them).
-        network: "mlp:50,50", "mlp:50:tanh", a list of hidden widths or a credo network.
-        prior: a prior over weights, or words such as "normal:0.5"; None is "fan_in_normal:2".
-        likelihood: a likelihood or its name; None is `gaussian` with learned noise. A known noise is in the units
-            of y; priors and floors of the noise are in units of standardised y.
+        network: "mlp:50,50", "mlp:50:tanh", a list of hidden widths or a credo network; None is the method's, often
+            "mlp:50".
+        prior: a prior over weights, or words such as "normal:0.5"; None is the method's, often "fan_in_normal:2".
+        likelihood: a likelihood or its name; None is the method's, often `gaussian` with learned noise. A
+            known noise is in the units of y; priors and floors of the noise are in units of standardised y.
         steps: steps of the method's last phase (draws, for samplers); None takes the method's default.
         batch_size: rows of a minibatch; None takes all rows up to 512 and 128 beyond.
         num_samples: draws of the weights behind every prediction.
@@ -55,7 +56,7 @@ class BayesianRegressor(RegressorMixin, BayesianEstimator):
         """
         X, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True, ensure_min_samples=2)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        likelihood = make_likelihood(self.likelihood, self._kind)
+        likelihood = make_likelihood(self.likelihood, self._kind, method=self.method)
         y = np.asarray(y, np.float64)
         X, y, weight = merge_repeats(*drop_unweighted(X, y, weight))
         columns = y.reshape(len(y), -1)

@@ -65,7 +65,7 @@ class Heteroscedastic(NoParameters):
         return diagonal(jnp.concatenate([sigma**-2.0, 2 * (slope / sigma) ** 2], -1))
 
 
-def heteroscedastic(*, floor: float = 1e-3) -> Heteroscedastic:
+def heteroscedastic(floor: float = 1e-3) -> Heteroscedastic:
     """Regression with normal noise whose size the network predicts: y ~ N(m(x), (floor + softplus(a(x)))²).
 
     Softplus rather than exp: it cannot overflow, and one wild output cannot make a likelihood of e⁵⁰.

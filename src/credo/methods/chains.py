@@ -18,6 +18,7 @@ from credo.errors import InputError, Refusal
 from credo.posteriors import Samples
 
 PyTree = Any
+MASSES = ("diagonal", "dense", "identity")
 
 
 def inferring(model: Model) -> tuple[Model, list[str]]:
@@ -34,7 +35,7 @@ class ChainState:
     chain: Any = leaf()  # BlackJAX's state: position, log density and, where a kernel needs it, gradient or momentum
     step_size: jax.Array = leaf()
     inverse_mass: jax.Array = leaf()  # the covariance of the posterior as far as it is known, [P] or [P, P]
-    adaptation: PyTree = leaf()  # (step size, mass matrix, windows [warmup, 2], step); () without warm-up
+    adaptation: PyTree = leaf()  # (step size, mass matrix or (), windows [warmup, 2], step); () without warm-up
     network: PyTree = leaf()
     layout: Layout | None = None
 
@@ -44,7 +45,9 @@ class ChainMethod(Method):
     """Base of the Markov chains on the full batch. A subclass says how a chain starts and one transition.
 
     Warm-up runs the three-stage windows of Stan (step size; step size and mass in doubling windows; step size). They
-    are ordinary steps that share one program with sampling: a counter in the state tells when the warm-up is over.
+    are ordinary steps that share one program with sampling: a counter in the state tells when the warm-up is over. With
+    mass="identity" only the step size is learned: a mass from a chain that is still on its way to where the posterior
+    has its mass makes it go there more slowly.
     """
 
     step_size: float | None = leaf(default=None)
@@ -62,8 +65,8 @@ class ChainMethod(Method):
         return self.chains
 
     def prepare(self, model: Model) -> tuple[Model, list[str]]:
-        if self.mass not in ("diagonal", "dense"):
-            raise Refusal(f'mass must be "diagonal" or "dense", got {self.mass!r}.')
+        if self.mass not in MASSES:
+            raise Refusal(f"mass must be one of {', '.join(MASSES)}, got {self.mass!r}.")
         if self.warmup < 0 or (self.warmup == 0 and self.step_size is None):
             raise InputError("Without warm-up the step size cannot be learned: give step_size, or warmup > 0.")
         if self.chains < 1:
@@ -99,11 +102,13 @@ class ChainMethod(Method):
         step_size = jnp.asarray(0.1 if self.step_size is None else self.step_size, jnp.float32)
         if not self.warmup:
             return ChainState(chain, step_size, jnp.ones(dims), (), variables.state, layout)
-        mass = mass_matrix_adaptation(self.mass == "diagonal")[0](dims)
         tuned = self._tuner(dims)[0](step_size)
         windows = jnp.asarray(build_schedule(self.warmup), jnp.int32)
+        learned = self.mass != "identity"
+        mass: Any = mass_matrix_adaptation(self.mass == "diagonal")[0](dims) if learned else ()
+        inverse = mass.inverse_mass_matrix if learned else jnp.ones(dims)
         adaptation = (tuned, mass, windows, jnp.zeros((), jnp.int32))
-        return ChainState(chain, step_size, mass.inverse_mass_matrix, adaptation, variables.state, layout)
+        return ChainState(chain, step_size, inverse, adaptation, variables.state, layout)
 
     def transition(self, key: Any, log_density: Any, state: ChainState) -> tuple[Any, Any]:
         """One transition of the kernel: BlackJAX's new state, and what `metrics` and the warm-up need of it."""
@@ -134,14 +139,15 @@ class ChainMethod(Method):
         tuned, mass, windows, count = state.adaptation
         slow, ends = windows[count, 0] == 1, windows[count, 1] == 1
         tuned = update(tuned, signal)
-        position = state.chain.position
-        mass = jax.lax.cond(slow, lambda m: mass_update(m, position), lambda m: m, mass)
-        tuned, mass = jax.lax.cond(
-            ends, lambda d, m: (init(final(d)), mass_final(m)), lambda d, m: (d, m), tuned, mass
-        )  # fmt: skip
+        position, inverse = state.chain.position, state.inverse_mass
+        if self.mass != "identity":
+            mass = jax.lax.cond(slow, lambda m: mass_update(m, position), lambda m: m, mass)
+            tuned, mass = jax.lax.cond(
+                ends, lambda d, m: (init(final(d)), mass_final(m)), lambda d, m: (d, m), tuned, mass
+            )  # fmt: skip
+            inverse = jnp.where(ends, mass.inverse_mass_matrix, inverse)
         last = count + 1 == windows.shape[0]
         step_size = jnp.where(last, final(tuned), jnp.exp(tuned.log_step_size))
-        inverse = jnp.where(ends, mass.inverse_mass_matrix, state.inverse_mass)
         return ChainState(
             state.chain, step_size, inverse, (tuned, mass, windows, count + 1), state.network, state.layout
         )

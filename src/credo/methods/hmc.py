@@ -25,7 +25,7 @@ class HMC(HamiltonianMethod):
         jitter: each path's step size is shortened by a uniform factor in [1 − jitter, 1], which breaks the resonance
             of paths of one length with near-Gaussian posteriors.
         target_acceptance: acceptance that the warm-up aims at.
-        mass: "diagonal" or "dense".
+        mass: "diagonal" or "dense", learned in the warm-up, or "identity".
 
     Example:
         >>> import credo
@@ -35,6 +35,11 @@ class HMC(HamiltonianMethod):
 
     num_steps: int = 50
     jitter: float = leaf(default=0.5)
+
+    @property
+    def lockstep(self) -> bool:  # type: ignore[override]
+        """Paths are equally long, so chains may move together: an accelerator wants that, a core does not."""
+        return jax.default_backend() != "cpu"
 
     def transition(self, key: jax.Array, log_density: Any, state: ChainState) -> tuple[Any, Any]:
         key_jitter, key_path = jax.random.split(key)

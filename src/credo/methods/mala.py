@@ -32,7 +32,7 @@ class MALA(ChainMethod):
         warmup: adaptation steps before the draws that are kept.
         chains: independent chains.
         target_acceptance: acceptance that the warm-up aims at.
-        mass: the covariance C that is learned: "diagonal" or "dense".
+        mass: the covariance C that is learned: "diagonal" or "dense"; "identity" learns none.
 
     Example:
         >>> import credo

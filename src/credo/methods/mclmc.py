@@ -83,6 +83,7 @@ class MCLMC(ChainMethod):
         warmup: adaptation steps before the draws that are kept.
         chains: independent chains.
         target_acceptance: acceptance that the warm-up aims at where adjusted.
+        mass: "diagonal", learned in the warm-up, or "identity".
 
     Example:
         >>> import credo
@@ -97,11 +98,15 @@ class MCLMC(ChainMethod):
     max_steps: int = leaf(default=100)
 
     default_steps = 500
-    lockstep = False
+
+    @property
+    def lockstep(self) -> bool:
+        """On an accelerator chains move together, though adjusted paths differ in length; a core does one at a time."""
+        return jax.default_backend() != "cpu"
 
     def prepare(self, model: Model) -> tuple[Model, list[str]]:
-        if self.mass != "diagonal":
-            raise InputError(f'The covariance that MCLMC learns is "diagonal", got mass={self.mass!r}.')
+        if self.mass == "dense":
+            raise InputError('MCLMC has a diagonal mass or none: mass is "diagonal" or "identity", got \'dense\'.')
         model, notes = super().prepare(model)
         if self.adjusted:
             return model, notes

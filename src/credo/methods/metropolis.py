@@ -39,7 +39,7 @@ class Metropolis(ChainMethod):
         warmup: adaptation steps before the draws that are kept.
         chains: independent chains.
         target_acceptance: that the warm-up aims at; None is 0.234 + 0.206/P for P parameters.
-        mass: the covariance LL' that is learned: "diagonal" or "dense".
+        mass: the covariance LL' that is learned: "diagonal" or "dense"; "identity" learns none.
 
     Example:
         >>> import credo

@@ -24,7 +24,7 @@ class NUTS(HamiltonianMethod):
         chains: independent chains.
         max_doublings: a path has at most 2^max_doublings steps.
         target_acceptance: acceptance that the warm-up aims at.
-        mass: "diagonal" or "dense".
+        mass: "diagonal" or "dense", learned in the warm-up, or "identity".
 
     Example:
         >>> import credo
