@@ -102,7 +102,7 @@ def test_model_options():
 def test_a_method_may_bring_its_own_defaults(method):
     model = recipes.table_model(NUMBERS, method=method)
     assert model.network.widths == (32, 32, 32)
-    assert model.prior.scale == 4.0
+    assert model.prior.scale == 3.0
     assert model.likelihood == credo.likelihoods.heteroscedastic(0.01)
     assert isinstance(recipes.table_model(TWO, method=method).likelihood, Bernoulli)
     told = recipes.table_model(NUMBERS, "mlp:3", {"noise": 0.1, "prior": "normal:1"}, method)

@@ -31,7 +31,7 @@ class Recipe(NamedTuple):
 
 # Methods whose draws can make use of a richer model. A floor of a hundredth of the target's standard deviation keeps
 # heteroscedastic noise from spikes at rows that repeat.
-RECIPES = {"ensemble_chains": Recipe("mlp:32,32,32:tanh", 4.0, 4.0, "heteroscedastic:0.01")}
+RECIPES = {"ensemble_chains": Recipe("mlp:32,32,32:tanh", 3.0, 4.0, "heteroscedastic:0.01")}
 PRIORS: dict[str, Callable[..., Any]] = {
     "normal": priors.normal,
     "fan_in_normal": priors.fan_in_normal,

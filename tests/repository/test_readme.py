@@ -49,7 +49,13 @@ def commands():
     return get_command(main.app)
 
 
-@pytest.mark.parametrize(("page", "number", "code"), PYTHON, ids=[f"{page.name}-{i}" for page, i, _ in PYTHON])
+def marked(page, number, code):
+    """Blocks of the README run always, those of other pages in `make test-full`."""
+    marks = [] if page.name == "README.md" else [pytest.mark.full]
+    return pytest.param(page, number, code, id=f"{page.name}-{number}", marks=marks)
+
+
+@pytest.mark.parametrize(("page", "number", "code"), [marked(*block) for block in PYTHON])
 def test_python_blocks_run(page, number, code, tmp_path, monkeypatch):
     """Each block on its own, in an empty folder."""
     monkeypatch.chdir(tmp_path)

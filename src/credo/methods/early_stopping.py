@@ -24,7 +24,7 @@ class StoppedState(PointState):
     """Also which rows are held out, how well they fare, and the point where they fared best."""
 
     held: jax.Array = leaf(default=None)  # [rows on the device] bool
-    score: jax.Array = leaf(default=None)  # held-out log likelihood of a row, over about one epoch
+    score: jax.Array = leaf(default=None)  # held-out log likelihood (or −squared error) of a row, over about one epoch
     seen: jax.Array = leaf(default=None)  # weight of the scores in that average
     best: PyTree = leaf(default=None)
     best_network: PyTree = leaf(default=None)
@@ -36,7 +36,11 @@ class StoppedState(PointState):
 class EarlyStopping(MAP):
     """MAP on most rows, ended where the held-out log likelihood stops rising; the best point is kept.
 
-    Each member holds out rows of its own. Their log likelihood is read off the batches as they come by, averaged over
+    Real targets are scored with the noise that suits them best: max_σ Σ log N(y; m, σ²) falls with the squared error
+    alone. The noise of a point that is being optimised is too small long before its mean is as good as it gets, and a
+    chain mends the noise much sooner than the mean.
+
+    Each member holds out rows of its own. Their scores are read off the batches as they come by, averaged over
     about one epoch, at no extra cost. A member that has not improved for `patience` of the longest run stands still;
     the phase ends when all do. Prechelt (1998), Early stopping — but when?
 
@@ -97,12 +101,16 @@ class EarlyStopping(MAP):
 
         def loss(values: PyTree) -> tuple[jax.Array, tuple[PyTree, jax.Array]]:
             variables = Variables(state.layout.unravel(values), state.network)  # type: ignore[union-attr]
-            per_row, network = model.log_likelihood(variables, batch, key=noise, train=True)
+            outputs, network = model.outputs(variables, batch.inputs, key=noise, train=True)
+            likelihood, params = model.likelihood, model.complete(variables.params)["likelihood"]
+            per_row = likelihood.log_prob(params, outputs, batch.targets)
             total = (model.log_prior(variables.params) + kept.total(per_row)) / model.temperature
+            if likelihood.kind == "real":
+                per_row = -jnp.square(likelihood.mean(params, outputs) - batch.targets).sum(-1)
             return -total / batch.num_data, (network, per_row)
 
-        (value, (network, per_row)), gradient = jax.value_and_grad(loss, has_aux=True)(state.values)
-        score, seen = self._score(state, batch, held, per_row)
+        (value, (network, fared)), gradient = jax.value_and_grad(loss, has_aux=True)(state.values)
+        score, seen = self._score(state, batch, held, fared)
         better = (seen > 0) & (score > state.best_score)
         best, best_network, best_score = jax.tree.map(
             lambda new, old: jnp.where(better, new, old),
@@ -123,7 +131,7 @@ class EarlyStopping(MAP):
     def _score(
         self, state: StoppedState, batch: Batch, held: jax.Array, per_row: jax.Array
     ) -> tuple[jax.Array, jax.Array]:
-        """The running mean of held-out log likelihoods; all of them at once where the batch has all rows."""
+        """The running mean of held-out scores; all of them at once where the batch has all rows."""
         count = held.sum()
         fresh = jnp.where(held, per_row, 0.0).sum() / jnp.maximum(count, 1)
         share = jnp.minimum(1.0, 3 * batch.weight.shape[0] / batch.num_data)

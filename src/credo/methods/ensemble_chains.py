@@ -9,6 +9,7 @@ from credo.errors import InputError
 from credo.methods.early_stopping import EarlyStopping
 
 SAMPLERS = ("mclmc", "hmc", "nuts")
+ENERGY_VARIANCE = 1e-2  # larger than MCLMC's own: a short chain loses more by small steps than by their bias
 
 
 @struct
@@ -47,7 +48,7 @@ class EnsembleChains(Method):
     warmup: int = 100
     num_steps: int = 100
     adjusted: bool = False
-    longest: int = 2000
+    longest: int = 10_000
     held_out: float = leaf(default=0.1)
     learning_rate: float = leaf(default=0.005)
     target_acceptance: Any = leaf(default=None)
@@ -74,7 +75,13 @@ class EnsembleChains(Method):
         if self.sampler == "hmc":
             chain = dataclasses.replace(chain, num_steps=self.num_steps)
         if self.sampler == "mclmc":
-            chain = dataclasses.replace(chain, max_steps=self.num_steps, adjusted=self.adjusted, mass="identity")
+            chain = dataclasses.replace(
+                chain,
+                max_steps=self.num_steps,
+                adjusted=self.adjusted,
+                mass="identity",
+                energy_variance=ENERGY_VARIANCE,
+            )
         if self.target_acceptance is not None:
             chain = dataclasses.replace(chain, target_acceptance=self.target_acceptance)
         start = EarlyStopping(

@@ -104,6 +104,11 @@ class MCLMC(ChainMethod):
         """On an accelerator chains move together, though adjusted paths differ in length; a core does one at a time."""
         return jax.default_backend() != "cpu"
 
+    @property
+    def first_step(self) -> float:  # type: ignore[override]
+        """No test stops an unadjusted path whose step is too large: it would throw the chain far from its start."""
+        return 0.1 if self.adjusted else 1e-3
+
     def prepare(self, model: Model) -> tuple[Model, list[str]]:
         if self.mass == "dense":
             raise InputError('MCLMC has a diagonal mass or none: mass is "diagonal" or "identity", got \'dense\'.')

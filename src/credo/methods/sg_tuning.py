@@ -19,6 +19,7 @@ import jax
 import jax.numpy as jnp
 
 from credo.core.batch import Batch
+from credo.core.noise import normal
 from credo.core.tree import leaf, size, struct
 
 PyTree = Any
@@ -183,7 +184,7 @@ def normal_like(key: jax.Array, tree: PyTree) -> PyTree:
     """Standard normals in the shape of a tree."""
     leaves, treedef = jax.tree.flatten(tree)
     keys = [key] if len(leaves) == 1 else list(jax.random.split(key, max(len(leaves), 1)))
-    return jax.tree.unflatten(treedef, [jax.random.normal(k, x.shape, x.dtype) for k, x in zip(keys, leaves)])
+    return jax.tree.unflatten(treedef, [normal(k, x.shape, x.dtype) for k, x in zip(keys, leaves)])
 
 
 def signs_like(key: jax.Array, tree: PyTree) -> PyTree:

@@ -19,7 +19,7 @@ PyTree = Any
 BULK_BYTES = 2**21  # noise and batches of several steps are drawn at once, up to this much
 BULK_STEPS = 256
 BLOCK_STEPS = 8192  # steps of one call, at most
-BLOCK_BYTES = 2**26  # draws of one call, at most
+BLOCK_BYTES = 2**24  # draws of one call, at most
 
 
 class Carry(NamedTuple):
@@ -119,7 +119,7 @@ def run_member(
         else:
             batches = _batches(layout.batch_size, phase, data, plan, batch_key, steps)
 
-        def one(j: jax.Array, loop: tuple[PyTree, jax.Array, PyTree]) -> tuple[PyTree, jax.Array, PyTree]:
+        def one(j: Any, loop: tuple[PyTree, jax.Array, PyTree]) -> tuple[PyTree, jax.Array, PyTree]:
             state, metrics, draws = loop
             batch = data if batches is None else take(batches, j)
             state, info = method.step(take(noise, j), model, phase, state, batch)
@@ -130,6 +130,8 @@ def run_member(
                 draws = jax.tree.map(lambda b, x: jax.lax.dynamic_update_index_in_dim(b, x, slot, 0), draws, info.draw)
             return state, metrics, draws
 
+        if layout.bulk == 1:  # without an inner loop the batch is used where it lies, not copied out of a stack of one
+            return one(0, loop)
         return jax.lax.fori_loop(0, jnp.minimum(layout.bulk, num - done), one, loop)
 
     rounds = -(-num // layout.bulk)
