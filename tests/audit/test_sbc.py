@@ -19,6 +19,7 @@ def test_variational_inference_passes_where_mean_field_is_exact():
     assert "uniform" in str(result)
 
 
+@pytest.mark.full
 def test_a_tenth_of_the_kl_is_caught():
     result = calibrate("bayes_by_backprop", "linear", simulations=SIMULATIONS, seed=1, steps=4000, beta=0.1)
     assert not result.passed
@@ -34,6 +35,7 @@ def small_setting():
     return sbc.Setting("line", model, setting.inputs, setting.targets, setting.places[:2])
 
 
+@pytest.mark.full
 def test_nuts_passes():
     result = calibrate("nuts", small_setting(), simulations=SIMULATIONS, seed=2)
     assert result.passed, str(result)

@@ -86,7 +86,12 @@ def precision(request):
         yield request.param, 1e-8 if double else 1e-4
 
 
-@pytest.mark.parametrize("likelihood", LIKELIHOODS)
+def some(names, quick):
+    """Every name in `make test-full`, these in `make test`."""
+    return [pytest.param(name, marks=[] if name in quick else [pytest.mark.full]) for name in names]
+
+
+@pytest.mark.parametrize("likelihood", some(LIKELIHOODS, ("gaussian", "categorical")))
 def test_full_diagonal_and_product_equal_dense_autodiff(likelihood, precision):
     dtype, tolerance = precision
     model, variables, batch = problem(likelihood, dtype=dtype)
@@ -242,7 +247,10 @@ def spreads(name, scale, temperature):
     return spectrum.at(scales, temperature), float(spectrum.log_det(scales)), covariance, kept, where
 
 
-@pytest.mark.parametrize("name", ["full", "low_rank", "kfac", "last_layer", "diagonal", "diagonal_by_rows"])
+STRUCTURES = ("full", "low_rank", "kfac", "last_layer", "diagonal", "diagonal_by_rows")
+
+
+@pytest.mark.parametrize("name", some(STRUCTURES, ("kfac", "diagonal")))
 def test_every_structure_is_the_gaussian_that_it_says(name):
     """log |H + P|, density, output variances; draws by five standard errors of their covariance (below 1e-4)."""
     spread, log_det, covariance, kept, (model, variables, batch) = spreads(name, 1.7, 0.5)

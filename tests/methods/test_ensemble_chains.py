@@ -78,7 +78,8 @@ def test_chains_start_where_the_ensemble_stopped_and_see_all_rows():
                                   fit.posterior.params["network"]["output"]["kernel"])  # fmt: skip
 
 
-@pytest.mark.parametrize("sampler", ["nuts", pytest.param("hmc", marks=pytest.mark.full)])
+@pytest.mark.full
+@pytest.mark.parametrize("sampler", ["nuts", "hmc"])
 def test_other_samplers(sampler):
     method = EnsembleChains(size=2, sampler=sampler, warmup=10, longest=50, target_acceptance=0.7)
     assert float(stages(method)[1].target_acceptance) == 0.7

@@ -151,6 +151,7 @@ def test_a_method_is_run_first_and_the_best_draw_is_a_point():
     assert fit.trace["log_joint"].max() == pytest.approx(float(fit.loop.carry.state.log_joint[0]), abs=1e-3)
 
 
+@pytest.mark.full
 def test_k_hat_does_not_see_a_mode_that_was_never_visited():
     """The limit of the method, kept in view: Laplace sits at one sign of w, its weights look fine, half is missing."""
     problem = audit.problems()["bimodal"]

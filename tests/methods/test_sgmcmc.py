@@ -211,7 +211,8 @@ def test_a_hamiltonian_step_has_no_error_of_its_own_on_a_gaussian(name):
     assert (np.abs(found - 1) < 5 * error + (0.01 if name == "sgnht" else 0)).all()
 
 
-@pytest.mark.parametrize("step", [pytest.param(0.1, marks=pytest.mark.full), 0.05])
+@pytest.mark.full
+@pytest.mark.parametrize("step", [0.1, 0.05])
 def test_gradient_noise_heats_sghmc_unless_it_is_subtracted(step):
     """Temperature 1 + hV/2γ to first order in h (2 % here); with B̂ = V it is 1 again. SGNHT finds that by itself."""
     heated, error = simulate(CLASSES["sghmc"](), step, 4.0)

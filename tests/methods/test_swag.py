@@ -77,6 +77,7 @@ def test_draws_and_density_are_those_of_the_gaussian():
     np.testing.assert_allclose(log_prob, expected, rtol=1e-3, atol=1e-2)
 
 
+@pytest.mark.full
 def test_the_mean_is_the_posterior_mean_for_every_batch_size():
     """0.2 of a posterior standard deviation; the spread is that of iterates and grows as gradients use fewer rows."""
     spreads = []

@@ -93,6 +93,7 @@ def test_named_commands_and_options_exist(span):
     assert {word for word in [name, *arguments] if word.startswith("--")} <= known
 
 
+@pytest.mark.full
 def test_shell_lines_run(tmp_path):
     """The README's own lines, one after another, where the bundled table lies as in a clone."""
     commands()

@@ -141,7 +141,7 @@ def test_replicate_members_differ_and_do_not_depend_on_their_number():
     np.testing.assert_allclose(three.posterior.params["network"]["output"]["kernel"][:, 0], one[:3], rtol=1e-4)
 
 
-@pytest.mark.parametrize("over", ["vmap", pytest.param("map", marks=pytest.mark.full), "devices"])
+@pytest.mark.parametrize("over", [*(pytest.param(o, marks=pytest.mark.full) for o in ("vmap", "map")), "devices"])
 def test_where_members_run_does_not_matter(over):
     base = run(credo.replicate("bayes_by_backprop", 3), steps=50, batch_size=16)
     other = run(credo.replicate("bayes_by_backprop", 3, over=over), steps=50, batch_size=16)
