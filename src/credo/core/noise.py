@@ -4,10 +4,11 @@ import math
 from typing import Any
 
 import jax
+import jax.extend.random
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.random import threefry_2x32
 
+THREEFRY = getattr(jax.extend.random, "threefry_2x32", None)  # not part of JAX's stable interface
 LOWEST = np.nextafter(np.float32(-1), np.float32(0))
 
 
@@ -18,10 +19,10 @@ def normal(key: jax.Array, shape: tuple[int, ...], dtype: Any = jnp.float32) -> 
     made on different devices, and throws half of the block away. Here both words are used: the cipher is most of the
     time of a Langevin step. Other types and other kinds of keys are JAX's own.
     """
-    if dtype != jnp.float32 or str(jax.random.key_impl(key)) != "threefry2x32":
+    if THREEFRY is None or dtype != jnp.float32 or str(jax.random.key_impl(key)) != "threefry2x32":
         return jax.random.normal(key, shape, dtype)
     count = math.prod(shape)
-    words = threefry_2x32(jax.random.key_data(key), jax.lax.iota(jnp.uint32, count + count % 2))[:count]
+    words = THREEFRY(jax.random.key_data(key), jax.lax.iota(jnp.uint32, count + count % 2))[:count]
     # 23 random bits behind the exponent of 1: a number in [1, 2).
     share = jax.lax.bitcast_convert_type((words >> 9) | np.uint32(0x3F800000), jnp.float32) - 1.0
     uniform = jnp.maximum(LOWEST, share * (1 - LOWEST) + LOWEST)
