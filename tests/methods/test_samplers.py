@@ -21,7 +21,7 @@ from credo.methods.mclmc import MCLMC, Padded
 from credo.methods.metropolis import Metropolis, Walked
 from credo.methods.simulated_annealing import SimulatedAnnealing
 from credo.registry import METHODS
-from oracles import linear
+from oracles import coefficients, linear
 
 PROBLEM = linear()
 DATA = (PROBLEM.inputs, PROBLEM.targets)
@@ -266,3 +266,19 @@ def test_many_fits_give_calibrated_draws():
     for name in ("metropolis", "mala", "smc"):
         found = calibrate(name, sbc.linear_setting(), simulations=200, seed=3)
         assert found.passed, str(found)
+
+
+SLOWER = [pytest.param(name, marks=pytest.mark.full) for name in ("nuts", "mala", "metropolis")]
+
+
+@pytest.mark.parametrize("name", ["hmc", *SLOWER])
+def test_without_a_learned_mass_chains_are_as_exact(name):
+    """Means and variances of the conjugate posterior: z below the Bonferroni bound for a false-alarm rate of 1e-3."""
+    method = METHODS[name].load()(chains=4, warmup=300, mass="identity")
+    fit = credo.fit(jax.random.key(0), PROBLEM.model(), DATA, method, steps=1000)
+    assert (np.asarray(fit.loop.carry.state.inverse_mass) == 1).all()
+    chains = coefficients(fit.posterior.params["network"]).astype(np.float64)
+    values = np.concatenate([chains, (chains - PROBLEM.mean) ** 2], -1)
+    truth = np.concatenate([PROBLEM.mean, np.diag(PROBLEM.covariance)])
+    z = (values.mean((0, 1)) - truth) / chain_stats(values).mcse_mean
+    assert np.abs(z).max() < stats.norm.isf(1e-3 / 2 / z.size)

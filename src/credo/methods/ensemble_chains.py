@@ -9,7 +9,7 @@ from credo.errors import InputError
 from credo.methods.early_stopping import EarlyStopping
 
 SAMPLERS = ("mclmc", "hmc", "nuts")
-ENERGY_VARIANCE = 1e-2  # larger than MCLMC's own: a short chain loses more by small steps than by their bias
+ENERGY_VARIANCE = 1e-2  # larger than MCLMC's own: on held-out rows short chains gained by larger steps up to here
 
 
 @struct
@@ -22,9 +22,9 @@ class EnsembleChains(Method):
     between them (`credo.diagnostics.stack` weighs them by what they predict). Sommer et al. (2024), Connecting the
     dots: is mode-connectedness the key to feasible sample-based inference in Bayesian neural networks?
 
-    The default sampler is unadjusted MCLMC with the identity as mass: of those here it leaves a mode fastest, and its
-    bias, which `MCLMC` bounds, is far below the error of a short chain. A learned mass slows it down, because it is
-    learned on the way. `adjusted=True`, "hmc" and "nuts" have no such bias.
+    The default sampler is unadjusted MCLMC with the identity as mass, which leaves a mode fastest; a mass that is
+    learned on the way slows it down. Its draws are biased, by an amount that grows with the energy variance.
+    `adjusted=True`, "hmc" and "nuts" have no such bias.
 
     Args:
         size: members, one chain each.
