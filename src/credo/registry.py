@@ -20,6 +20,7 @@ class Row:
         exact_on: what its answer equals on a Bayesian linear model: "posterior", "gaussian" (in closed form),
             "weighted" (draws with weights, which may say that they failed),
             "near_posterior" (draws whose means are right to 0.1 standard deviations and variances to 10 %),
+            "architectures" (the posterior, together with which nodes there are),
             "mean_field", "mean" (the spread is not claimed), "mode" or "least_squares". The contract tests hold it to
             that.
     """
@@ -176,6 +177,22 @@ ROWS = (
         "Microcanonical Langevin paths of constant speed, with a Metropolis test unless told otherwise.",
         "D3",
         "posterior",
+        (("chains", 4), ("warmup", 300)),
+    ),
+    Row(
+        "gibbs",
+        "credo.shallow.gibbs:Gibbs",
+        "One hidden layer by Gibbs and Metropolis, its coefficients integrated out; conjugate hyper-priors.",
+        "E1",
+        "posterior",
+        (("chains", 4), ("warmup", 300)),
+    ),
+    Row(
+        "reversible_jump",
+        "credo.shallow.reversible_jump:ReversibleJump",
+        "One hidden layer whose number of nodes is unknown too: birth, death and moves of nodes.",
+        "E2",
+        "architectures",
         (("chains", 4), ("warmup", 300)),
     ),
     Row(

@@ -41,6 +41,25 @@ def test_large_offset_keeps_its_digits():
     np.testing.assert_allclose(encoded, (values - values.mean()) / values.std(), atol=1e-6)
 
 
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_crowded_numbers_are_spread_by_logarithms(sign):
+    """Log-normal rows come out as nearly symmetric; the encoding rises with the number, below the training rows too."""
+    values = sign * np.exp(np.random.default_rng(0).normal(size=2000))
+    column = learn("numeric", values)
+    encoded = encode(column, values)[:, 0].astype(np.float64)
+    assert abs((encoded**3).mean()) < 0.7 < 3 < abs((((values - values.mean()) / values.std()) ** 3).mean())
+    np.testing.assert_allclose([encoded.mean(), encoded.std()], [0, 1], atol=1e-5)
+    new = np.linspace(-1000, 1000, 4001)
+    assert (np.diff(encode(column, new)[:, 0]) > 0).all()
+    slopes = np.diff(encode(column, column.end + np.array([-1e-3, 0.0, 1e-3]))[:, 0])
+    np.testing.assert_allclose(slopes[0], slopes[1], rtol=1e-2)
+
+
+def test_even_numbers_stay_as_they_are():
+    assert learn("numeric", np.linspace(0, 1, 100)).width is None
+    assert learn("numeric", [0.0, 0.0, 1.0, 1.0, 1.0]).width is None
+
+
 @pytest.mark.parametrize("unit", [1e200, 1e-200])
 def test_extreme_numbers_are_standardised(unit):
     column = learn("numeric", np.array([1.0, 2.0, 3.0]) * unit)
@@ -48,7 +67,7 @@ def test_extreme_numbers_are_standardised(unit):
 
 
 def test_value_beyond_float32_is_refused():
-    with pytest.raises(InputError, match=r"Column 'x' has 1e\+300 in row 2, too far from its training mean of 2"):
+    with pytest.raises(InputError, match=r"Column 'x' has 1e\+300 in row 2, too far from its training rows"):
         encode(learn("numeric", [1.0, 2.0, 3.0]), [1.0, 1e300])
 
 
@@ -246,9 +265,10 @@ def test_what_is_no_date_is_refused(values):
 
 
 def test_a_weight_of_two_counts_as_two_rows():
-    values, weights = [3.0, 1.0, None, 8.0], np.array([1.0, 3.0, 1.0, 2.0])
-    repeated = [3.0, 1.0, 1.0, 1.0, None, 8.0, 8.0]
+    values, weights = [3.0, 1.0, None, 80.0], np.array([1.0, 8.0, 1.0, 2.0])
+    repeated = [3.0, *[1.0] * 8, None, 80.0, 80.0]
     a, b = learn("numeric", values, True, weights), learn("numeric", repeated, True)
+    assert a.width == b.width == 39.5
     assert (a.fill, a.indicator) == (b.fill, b.indicator)
     assert (a.shift, a.scale) == pytest.approx((b.shift, b.scale), rel=1e-12)
     assert learn("category", ["a", "b", "b"], True, np.array([5.0, 1.0, 1.0])).fill == "a"
@@ -260,6 +280,7 @@ EXAMPLES = [
     BooleanColumn("x"),
     CategoryColumn("x", ("a", "b"), fill="b"),
     DateColumn("x", 1.0, 2.0, parts=("day_of_week",), form="%d.%m.%Y"),
+    NumericColumn("x", 1.5, 2.0, end=1.0, width=-2.0),
 ]
 
 
@@ -274,6 +295,7 @@ def test_settings_survive_json(column):
         ({"kind": "numerical"}, "a column has the unknown kind 'numerical'"),
         ({"kind": ["numeric"]}, "unknown kind"),
         ({"scale": 0.0}, "numeric has a scale that is not positive"),
+        ({"width": 0.0}, "numeric has a width of 0"),
         ({"scale": "2"}, "numeric setting 'scale' is '2'"),
         ({"shift": float("nan")}, "numeric setting 'shift' is nan"),
         ({"shift": True}, "numeric setting 'shift' is True"),

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_CATEGORIES = 100
+SKEWED = 1.0  # skewness of a normal distribution is 0, of an exponential one 2
 # The cyclic parts of a date and their periods in days.
 PARTS: dict[str, float] = {"day_of_year": 365.2425, "day_of_week": 7.0, "hour_of_day": 1.0}
 
@@ -42,7 +43,12 @@ class Column(Protocol):
 
 @dataclass(frozen=True)
 class NumericColumn:
-    """A number, shifted and scaled to mean 0 and standard deviation 1 over the training rows."""
+    """A number, shifted and scaled to mean 0 and standard deviation 1 over the training rows.
+
+    Where the training rows lie crowded at one end (|skewness| above `SKEWED`), logarithms of the distance from that end
+    come first: t = (x − end)/width becomes log(1 + t), and stays t for t < 0. Frequencies, doses and prices then fill
+    the range that a network sees. `width` is half the median distance, negative where the crowded end is the upper one.
+    """
 
     kind: ClassVar[str] = "numeric"
     name: str
@@ -50,16 +56,28 @@ class NumericColumn:
     scale: float
     fill: float | None = None
     indicator: bool = False
+    end: float = 0.0
+    width: float | None = None  # None: no logarithms
 
     def __post_init__(self) -> None:
         _check_scale(self.scale)
+        if self.width == 0.0:
+            raise ValueError("has a width of 0")
 
     @classmethod
     def learn(cls, series: pd.Series, weights: np.ndarray | None, impute: bool) -> NumericColumn | None:
-        """Learn mean, standard deviation and median; None if nothing varies."""
+        """Learn mean, standard deviation and median, and whether logarithms are needed; None if nothing varies."""
         values = parse.numbers(series)
         learned = _learn_scale(series, values, weights, impute)
-        return None if learned is None else cls(str(series.name), *learned)
+        if learned is None:
+            return None
+        missing = parse.missing_mask(series)
+        seen, mass = values[~missing], None if weights is None else weights[~missing]
+        bend = _learn_bend(seen, mass, *learned[:2])
+        if bend is None:
+            return cls(str(series.name), *learned)
+        shift, scale = weighted.mean_and_std(_bent(seen, *bend), mass)
+        return cls(str(series.name), shift, scale, *learned[2:], *bend)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -69,7 +87,8 @@ class NumericColumn:
     def encode(self, series: pd.Series, out: np.ndarray, *, unseen: str) -> None:
         """Write the standardised numbers."""
         values = _filled(self, series, parse.numbers(series), out)
-        out[:, 0] = _standardised(series, values, self.shift, self.scale)
+        bent = values if self.width is None else _bent(values, self.end, self.width)
+        out[:, 0] = _standardised(series, bent, self.shift, self.scale, values)
 
 
 @dataclass(frozen=True)
@@ -268,15 +287,40 @@ def _filled(column: Any, series: pd.Series, values: np.ndarray, out: np.ndarray)
     return values
 
 
-def _standardised(series: pd.Series, values: np.ndarray, shift: float, scale: float) -> np.ndarray:
+def _learn_bend(
+    values: np.ndarray, weights: np.ndarray | None, mean: float, scale: float
+) -> tuple[float, float] | None:
+    """End and width of the logarithms that a skewed column needs; None for others."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        skewness = float(np.average(((values - mean) / scale) ** 3, weights=weights))
+        if not SKEWED < abs(skewness) < np.inf:
+            return None
+        end = float(values.min() if skewness > 0 else values.max())
+        distance = np.abs(values - end)
+    beyond = distance > 0
+    width = 0.5 * weighted.median(distance[beyond], None if weights is None else weights[beyond])
+    width = float(np.copysign(width, skewness))
+    return (end, width) if np.isfinite(width) and np.isfinite((values - end) / width).all() else None
+
+
+def _bent(values: np.ndarray, end: float, width: float) -> np.ndarray:
+    """±log(1 + t) with t = (x − end)/width, rising where x does; t itself below the end."""
+    with np.errstate(over="ignore"):
+        t = (values - end) / width
+    return np.copysign(1.0, width) * np.where(t < 0, t, np.log1p(np.maximum(t, 0.0)))
+
+
+def _standardised(
+    series: pd.Series, values: np.ndarray, shift: float, scale: float, given: np.ndarray | None = None
+) -> np.ndarray:
     with np.errstate(over="ignore"):
         scaled = ((values - shift) / scale).astype(np.float32)
     bad = ~np.isfinite(scaled)
     if bad.any():
         place = int(bad.argmax())
         raise InputError(
-            f"Column '{series.name}' has {values[place]:g} in {parse.row_name(series, place)}, too far from "
-            f"its training mean of {shift:g} to be computed with; correct it."
+            f"Column '{series.name}' has {(values if given is None else given)[place]:g} in "
+            f"{parse.row_name(series, place)}, too far from its training rows to be computed with; correct it."
         )
     return scaled
 

@@ -63,13 +63,15 @@ class Classes(NoParameters):
 class ScaleNoise:
     """y = f + σ ε with one σ for each entry of y.
 
-    noise: "known" (σ = scale), "learned" (a point) or "inferred" (log σ ~ N(prior_loc, prior_scale²)).
+    noise: "known" (σ = scale), "learned" (a point) or "inferred" (log σ ~ N(prior_loc, prior_scale²), or σ ~
+    scale_prior where that is given).
     """
 
     noise: str = "learned"
     scale: Any = leaf(default=None)
     prior_loc: Any = leaf(default=-1.0)
     prior_scale: Any = leaf(default=2.0)
+    scale_prior: Any = leaf(default=None)
 
     kind = "real"
 
@@ -93,16 +95,20 @@ class ScaleNoise:
         return {"log_scale": jnp.log(0.5 * weighted_std(targets, weight) + 1e-3)}
 
     def log_prior(self, params: PyTree) -> jax.Array:
-        """log N(log σ; prior_loc, prior_scale²) where σ is inferred, else 0."""
+        """log p(log σ) where σ is inferred, else 0."""
         if self.noise != "inferred":
             return jnp.zeros(())
+        if self.scale_prior is not None:
+            return self.scale_prior.log_prob(params["log_scale"]).sum()
         return log_normal_prior(params["log_scale"], self.prior_loc, self.prior_scale)
 
     def sample_prior(self, key: jax.Array, targets: jax.Array) -> PyTree:
-        """log σ ~ N(prior_loc, prior_scale²) for each entry of y; nothing where σ is known."""
+        """log σ for each entry of y; nothing where σ is known."""
         if self.noise == "known":
             return {}
         refuse_point(self.point, "noise")
+        if self.scale_prior is not None:
+            return {"log_scale": self.scale_prior.sample(key, targets.shape[1:])}
         return {"log_scale": self.prior_loc + self.prior_scale * jax.random.normal(key, targets.shape[1:])}
 
     def inferring(self) -> Self:

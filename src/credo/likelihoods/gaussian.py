@@ -44,7 +44,9 @@ class Gaussian(ScaleNoise):
         return diagonal(spread(self.sigma(params) ** -2.0, outputs))
 
 
-def gaussian(noise: float | str = "learned", *, prior_loc: float = -1.0, prior_scale: float = 2.0) -> Gaussian:
+def gaussian(
+    noise: float | str = "learned", *, prior_loc: float = -1.0, prior_scale: float = 2.0, scale_prior: Any = None
+) -> Gaussian:
     """Regression with normal noise of one size: y ~ N(f, σ²).
 
     Args:
@@ -52,10 +54,11 @@ def gaussian(noise: float | str = "learned", *, prior_loc: float = -1.0, prior_s
             prior) or "inferred" (its own posterior under log σ ~ N(prior_loc, prior_scale²)).
         prior_loc: mean of log σ under its prior.
         prior_scale: standard deviation of log σ under its prior.
+        scale_prior: another prior of σ in place of these two, such as `credo.priors.inverse_gamma(2, 0.1)` (of σ²).
 
     Example:
         >>> from credo.likelihoods import gaussian
         >>> gaussian(noise=0.1).noise
         'known'
     """
-    return Gaussian(*known_or(noise, "noise"), *log_normal_parameters(prior_loc, prior_scale))
+    return Gaussian(*known_or(noise, "noise"), *log_normal_parameters(prior_loc, prior_scale), scale_prior)

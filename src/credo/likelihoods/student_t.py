@@ -84,4 +84,4 @@ def student_t(
         raise InputError(
             f"df must be above 2, where the noise has a finite variance, got {df}; for df = ∞ use gaussian."
         )
-    return StudentT(*known_or(noise, "noise"), *log_normal_parameters(prior_loc, prior_scale), float(df))
+    return StudentT(*known_or(noise, "noise"), *log_normal_parameters(prior_loc, prior_scale), None, float(df))

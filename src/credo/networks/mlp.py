@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from credo.core.network import ParamInfo, Variables
+from credo.core.nodes import Nodes
 from credo.core.tree import struct
 from credo.errors import InputError
 
@@ -96,6 +97,14 @@ class MLP:
                     keep = jax.random.bernoulli(jax.random.fold_in(key, i), 1 - self.dropout, shape)
                     hidden = jnp.where(keep, hidden / (1 - self.dropout), 0)
         return hidden.T
+
+    def nodes(self) -> Nodes | None:
+        """How the parameters make a sum of nodes; None with more than one hidden layer, or with masks."""
+        if len(self.widths) > 1 or self.dropout:
+            return None
+        if not self.widths:
+            return Nodes(0, ACTIVATIONS[self.activation], None, None, "output", "output")
+        return Nodes(self.widths[0], ACTIVATIONS[self.activation], "hidden_0", "output", "output", None)
 
     def dense_layers(self) -> list[tuple[str, str, bool]]:
         """Kernel, bias and whether the kernel is [out, in], of every layer in order."""

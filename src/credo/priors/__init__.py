@@ -29,3 +29,5 @@ from credo.priors.scales import inverse_gamma as inverse_gamma
 from credo.priors.scales import log_normal as log_normal
 from credo.priors.student_t import StudentTPrior as StudentTPrior
 from credo.priors.student_t import student_t as student_t
+from credo.priors.node_hierarchy import NodeHierarchy as NodeHierarchy
+from credo.priors.node_hierarchy import node_hierarchy as node_hierarchy

@@ -1,0 +1,1 @@
+"""Bayesian networks of one hidden layer, architecture included."""

@@ -1,0 +1,171 @@
+"""What `gibbs` and `reversible_jump` share: which models they take, the state of a chain, and draws."""
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from credo.core.batch import Batch
+from credo.core.method import Info, Method, Phase
+from credo.core.model import Model
+from credo.core.network import Variables
+from credo.core.nodes import Nodes, with_constant
+from credo.core.tree import leaf, struct
+from credo.errors import InputError, Refusal
+from credo.likelihoods import Gaussian
+from credo.methods.chains import inferring
+from credo.posteriors import Samples
+from credo.shallow.conditionals import draw_hyper, draw_noise, hyper_variates, noise_variates
+from credo.shallow.marginal import draw
+from credo.shallow.prior_view import PriorView
+from credo.shallow.sweep import Place, Rows
+from credo.shallow.walk import Walk, start_walk
+
+PyTree = Any
+
+
+@struct
+class ShallowState:
+    """Where a chain is, in double precision, and how its nodes walk."""
+
+    gamma: jax.Array = leaf()  # [nodes, 1 + inputs]
+    coefs: jax.Array = leaf()  # [outputs, columns]
+    active: jax.Array = leaf()  # [nodes], 1 or 0
+    hyper: PyTree = leaf()
+    noise: PyTree = leaf()
+    walk: Walk = leaf()
+    rows: jax.Array = leaf()  # sum of the rows' weights
+    network: PyTree = leaf()
+
+
+@struct
+class ShallowMethod(Method):
+    """Base of the samplers that integrate the coefficients out. A subclass says how nodes move (`update_nodes`)."""
+
+    warmup: int = 1000
+    chains: int = 4
+    over: str = "auto"
+
+    default_steps = 2000
+    precision = "float64"
+
+    @property
+    def members(self) -> int:
+        return self.chains
+
+    def prepare(self, model: Model) -> tuple[Model, list[str]]:
+        if self.chains < 1 or self.warmup < 0:
+            raise InputError(f"There are at least one chain and no negative warm-up, got {self.chains}, {self.warmup}.")
+        nodes_of(model)
+        if not isinstance(model.likelihood, Gaussian):
+            raise Refusal(
+                f"The coefficients of the nodes are integrated out, which has a closed form under Gaussian noise of one "
+                f"size only, not under the {type(model.likelihood).__name__} likelihood."
+            )
+        if model.fixed is not None:
+            raise Refusal("Coefficients are integrated out all together; this method holds no parameter fixed.")
+        if not isinstance(model.temperature, jax.core.Tracer) and model.temperature != 1.0:
+            raise Refusal("Its conditionals are those of temperature 1: tempered hyper-priors are not conjugate.")
+        return inferring(model)
+
+    def phases(self, num_data: int, steps: int) -> tuple[Phase, ...]:
+        sample = Phase("sample", steps, "full", keeps_draws=True, program="chain")
+        return (Phase("adapt", self.warmup, "full", program="chain"), sample) if self.warmup else (sample,)
+
+    def first_active(self, nodes: Nodes) -> jax.Array:
+        """Which nodes a chain starts with."""
+        return jnp.ones(nodes.num)
+
+    def init(self, key: jax.Array, model: Model, variables: Variables, data: Batch) -> ShallowState:
+        params = jax.tree.map(lambda x: x.astype(jnp.result_type(float)), variables.params)
+        nodes = nodes_of(model)
+        gamma, coefs = nodes.split(params["network"])
+        active = self.first_active(nodes).astype(gamma.dtype)
+        rows = data.weight.sum().astype(gamma.dtype)
+        return ShallowState(
+            gamma, coefs, active, params["prior"], params["likelihood"], start_walk(gamma), rows, variables.state
+        )
+
+    def noise(self, key: jax.Array, model: Model, phase: Phase, state: ShallowState) -> PyTree:
+        key_nodes, key_coefs, key_hyper, key_noise = jax.random.split(key, 4)
+        nodes = nodes_of(model)
+        return {
+            "nodes": self.node_variates(key_nodes, model, state),
+            "coefs": jax.random.normal(key_coefs, state.coefs.shape),
+            "hyper": hyper_variates(key_hyper, model, state.hyper, nodes.num, state.coefs.shape[0]),
+            "noise": noise_variates(key_noise, model, state.noise, state.rows),
+        }
+
+    # ------------------------------------------------------------------ what a subclass says
+    def node_variates(self, key: jax.Array, model: Model, state: ShallowState) -> PyTree:
+        """The randomness of one `update_nodes`."""
+        raise TypeError(f"{type(self).__name__} does not say how its nodes move")
+
+    def update_nodes(
+        self, variates: PyTree, nodes: Nodes, rows: Rows, view: PriorView, state: ShallowState
+    ) -> tuple[Place, Walk, dict[str, jax.Array]]:
+        """New nodes given the hyper-parameters alone, the walk that has learned from it, and metrics."""
+        raise TypeError(f"{type(self).__name__} does not say how its nodes move")
+
+    masked = False  # True: some nodes may be inactive
+
+    def for_hyper(self, variates: PyTree, nodes: Nodes, view: PriorView, state: ShallowState) -> ShallowState:
+        """The state that the hyper-parameters are drawn from."""
+        return state
+
+    # ------------------------------------------------------------------ the sweep
+    def step(
+        self, noise: PyTree, model: Model, phase: Phase, state: ShallowState, batch: Batch
+    ) -> tuple[ShallowState, Info]:
+        nodes, likelihood = nodes_of(model), model.likelihood
+        rows = self._rows(likelihood, state, batch)
+        view = PriorView(model, nodes, state.gamma, state.coefs, state.hyper)
+        place, walk, metrics = self.update_nodes(noise["nodes"], nodes, rows, view, state)
+        columns = self.columns(nodes, place)
+        coefs = draw(place.solved, noise["coefs"], columns)
+        state = dataclasses.replace(state, gamma=place.gamma, coefs=coefs, active=place.active, walk=walk)
+        outputs = place.design.T @ coefs.T
+        squares = (batch.weight[:, None] * (rows.targets - outputs) ** 2).sum(0)
+        new_noise = draw_noise(noise["noise"], likelihood, state.noise, squares, state.rows)
+        source = self.for_hyper(noise["nodes"], nodes, view, state)
+        hyper = draw_hyper(noise["hyper"], model, nodes, state.hyper, source.gamma, source.coefs, state.active)
+        state = dataclasses.replace(state, hyper=hyper, noise=new_noise)
+        params = self.params(nodes, state)
+        if not self.masked:  # densities over different numbers of nodes cannot be compared
+            metrics = metrics | {"log_density": model.log_joint(Variables(params, state.network), batch)[0]}
+        return state, Info(metrics, jax.tree.map(lambda x: x.astype(jnp.float32), params))
+
+    def columns(self, nodes: Nodes, place: Place) -> jax.Array | None:
+        """Which columns of the design have a coefficient."""
+        if not self.masked:
+            return None
+        return jnp.concatenate([jnp.ones(place.design.shape[0] - nodes.num, place.active.dtype), place.active])
+
+    def _rows(self, likelihood: Any, state: ShallowState, batch: Batch) -> Rows:
+        dtype = state.gamma.dtype
+        sigma = jnp.broadcast_to(likelihood.sigma(state.noise), batch.targets.shape[1:]).astype(dtype)
+        precision = batch.weight.astype(dtype)[:, None] * sigma**-2.0
+        return Rows(with_constant(batch.inputs, dtype), batch.targets.astype(dtype), precision)
+
+    def params(self, nodes: Nodes, state: ShallowState) -> PyTree:
+        """All parameters of the model."""
+        return {"network": nodes.join(state.gamma, state.coefs), "likelihood": state.noise, "prior": state.hyper}
+
+    def point(self, model: Model, state: ShallowState) -> Variables:
+        params = self.params(nodes_of(model), state)
+        return Variables(jax.tree.map(lambda x: x.astype(jnp.float32), params), state.network)
+
+    def posterior(self, model: Model, state: ShallowState, draws: PyTree) -> Samples:
+        return Samples(draws, state.network)
+
+
+def nodes_of(model: Model) -> Nodes:
+    """How the model's network is a sum of nodes, or a refusal."""
+    nodes = model.network.nodes() if hasattr(model.network, "nodes") else None
+    if nodes is None:
+        raise Refusal(
+            "This method moves the nodes of one hidden layer one at a time, so the network must be a sum of nodes: "
+            "take credo.networks.shallow(nodes), or mlp with at most one hidden layer and no dropout."
+        )
+    return nodes

@@ -1,0 +1,101 @@
+"""Geweke's test of the samplers of shallow networks (E1, E2), and of the two wrong orders that it must catch."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import credo
+from credo.core.batch import Batch
+from credo.core.tree import struct
+from credo.shallow import prior_view
+from credo.shallow.gibbs import Gibbs
+from credo.shallow.reversible_jump import ReversibleJump
+from credo.shallow.sweep import place_of
+from joint import bound, from_chain, from_prior, z_scores
+
+INPUTS = np.linspace(-1.5, 1.5, 6)[:, None]
+CHAINS, STEPS, THIN = 8, 2000, 10
+
+
+def model(num_nodes=2, beside="intercept"):
+    return credo.Model(
+        credo.networks.shallow(num_nodes, beside),
+        credo.priors.node_hierarchy(hidden_scale=1.5, freedom=6.0, output_scale=(4.0, 4.0)),
+        credo.likelihoods.gaussian("inferred", scale_prior=credo.priors.inverse_gamma(4.0, 1.0)),
+    )
+
+
+def scores(method, seed=0, problem=None, sample=None):
+    problem = problem or model()
+    with jax.enable_x64(True):
+        keys = jax.random.split(jax.random.key(seed))
+        run = jax.jit(lambda k: from_chain(k, problem, method, jnp.asarray(INPUTS), CHAINS, STEPS, THIN, sample))
+        chains = run(keys[0])
+        prior = jax.jit(lambda k: from_prior(k, problem, jnp.asarray(INPUTS), 100_000, sample))(keys[1])
+        return z_scores(chains, prior)
+
+
+@struct
+class BetaFirst(Gibbs):
+    """The wrong order: coefficients, then the nodes without them, then what depends on both."""
+
+    def update_nodes(self, variates, nodes, rows, view, state):
+        stale = place_of(nodes, rows, view, state.gamma, state.active, False)
+        place, walk, metrics = super().update_nodes(variates, nodes, rows, view, state)
+        return place._replace(solved=stale.solved), walk, metrics
+
+
+def test_gibbs_leaves_the_prior_as_it_is():
+    z = scores(Gibbs(warmup=0))
+    assert np.abs(z).max() < bound(z)
+
+
+def test_coefficients_before_nodes_are_caught():
+    z = scores(BetaFirst(warmup=0))
+    assert np.abs(z).max() > 2 * bound(z)
+
+
+def test_a_ratio_without_the_prior_is_caught(monkeypatch):
+    monkeypatch.setattr(prior_view.PriorView, "log_node", lambda self, gamma, place, node: jnp.zeros(()))
+    z = scores(Gibbs(warmup=0, fresh=0.0))
+    assert np.abs(z).max() > 2 * bound(z)
+
+
+def jump_prior(problem, more):
+    """Draws of the prior of `ReversibleJump`: a number of nodes, then everything else, coefficients 0 without a node."""
+    nodes = problem.network.num_nodes
+    batch = Batch(jnp.asarray(INPUTS), jnp.zeros((len(INPUTS), 1)), jnp.ones(len(INPUTS)), jnp.asarray(6.0))
+
+    def sample(key):
+        key_number, key_rest = jax.random.split(key)
+        number = jax.random.categorical(key_number, jnp.log(more) * jnp.arange(nodes + 1))
+        params = problem.sample_prior(key_rest, batch).params
+        output = params["network"]["output"]["kernel"] * (jnp.arange(nodes) < number)
+        return params | {"network": params["network"] | {"output": {"kernel": output}}}
+
+    return sample
+
+
+@pytest.mark.parametrize("prior", ["node_hierarchy", "hierarchical"])
+def test_reversible_jump_leaves_the_prior_as_it_is(prior):
+    problem = model(3, "linear")
+    if prior == "hierarchical":
+        own = credo.priors.hierarchical(credo.priors.log_normal(1.0, 0.5))
+        problem = credo.Model(problem.network, own, credo.likelihoods.gaussian("inferred"))
+    z = scores(ReversibleJump(warmup=0, more=0.7), problem=problem, sample=jump_prior(problem, 0.7))
+    assert np.abs(z).max() < bound(z)
+
+
+@struct
+class Forgetful(ReversibleJump):
+    """Wrong: the prior of the number of nodes is left out of the ratio."""
+
+    def _jump(self, variates, nodes, rows, view, place):
+        return ReversibleJump(more=1.0, jumps=self.jumps)._jump(variates, nodes, rows, view, place)
+
+
+def test_a_jump_without_the_prior_of_its_number_is_caught():
+    problem = model(3, "linear")
+    z = scores(Forgetful(warmup=0, more=0.7), problem=problem, sample=jump_prior(problem, 0.7))
+    assert np.abs(z).max() > 2 * bound(z)
