@@ -43,11 +43,11 @@ def test_large_offset_keeps_its_digits():
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_crowded_numbers_are_spread_by_logarithms(sign):
-    """Log-normal rows come out as nearly symmetric; the encoding rises with the number, below the training rows too."""
+    """Log-normal rows are no longer skewed; the encoding rises with the number, below the training rows too."""
     values = sign * np.exp(np.random.default_rng(0).normal(size=2000))
     column = learn("numeric", values)
     encoded = encode(column, values)[:, 0].astype(np.float64)
-    assert abs((encoded**3).mean()) < 0.7 < 3 < abs((((values - values.mean()) / values.std()) ** 3).mean())
+    assert abs((encoded**3).mean()) < columns.SKEWED < 3 < abs((((values - values.mean()) / values.std()) ** 3).mean())
     np.testing.assert_allclose([encoded.mean(), encoded.std()], [0, 1], atol=1e-5)
     new = np.linspace(-1000, 1000, 4001)
     assert (np.diff(encode(column, new)[:, 0]) > 0).all()
