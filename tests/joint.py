@@ -28,6 +28,7 @@ def features(params):
     if "hidden" in network:
         gamma = jnp.concatenate([network["hidden"]["bias"][:, None], network["hidden"]["kernel"]], 1)
         beta, active = network["output"]["kernel"], (network["output"]["kernel"] != 0).any(0)
+        parts += [active.sum()[None].astype(gamma.dtype), (gamma[:, 1:] != 0).any(0).astype(gamma.dtype)]
         parts += [(active[:, None] * gamma).sum(0), beta.sum(1), (beta @ jnp.tanh(gamma)).ravel()]
     if "linear" in network:
         parts += [network["linear"]["bias"]] + ([network["linear"]["kernel"].ravel()] if "kernel" in network["linear"] else [])
@@ -73,10 +74,12 @@ def from_chain(key, model, method, inputs, chains, steps, thin, sample=None):
 
 
 def start(method, model, state, params):
-    """The state at these parameters: nodes without coefficients are inactive."""
+    """The state at these parameters: nodes without coefficients are inactive, inputs without weights are not used."""
+    gamma, coefs = model.network.nodes().split(params["network"])
+    if method.select_inputs:
+        state = dataclasses.replace(state, used=(gamma[:, 1:] != 0).any(0).astype(gamma.dtype))
     if not method.masked:
         return state
-    gamma, coefs = model.network.nodes().split(params["network"])
     active = (coefs[:, coefs.shape[1] - gamma.shape[0] :] != 0).any(0).astype(gamma.dtype)
     return dataclasses.replace(state, coefs=coefs, active=active)
 
@@ -85,7 +88,8 @@ def z_scores(chains, prior):
     """(mean over chains − mean over the prior) / standard error, of every feature."""
     stats_ = chain_stats(np.asarray(chains, np.float64))
     prior = np.asarray(prior, np.float64)
-    error = np.hypot(stats_.mcse_mean, prior.std(0) / np.sqrt(len(prior)))
+    error = np.hypot(np.nan_to_num(stats_.mcse_mean), prior.std(0) / np.sqrt(len(prior)))
+    error = np.maximum(error, 1e-6)  # of features that never change
     return (np.asarray(chains).mean((0, 1)) - prior.mean(0)) / error
 
 

@@ -16,7 +16,8 @@ from credo.training.config import plain
 from oracles import coefficients, first_of_each_claim, linear
 
 PROBLEM = linear()
-STEPS = {"posterior": 1000, "near_posterior": 1000}
+EXACT = ("posterior", "architectures")  # a linear model has one architecture
+STEPS = dict.fromkeys((*EXACT, "near_posterior"), 1000)
 
 
 def quick(row):
@@ -68,7 +69,7 @@ def test_linear_model_matches_claim(fitted):
     10 %. Weighted draws: within five standard errors (false alarms below 1e-5)."""
     row, result = fitted
     truth = PROBLEM.least_squares if row.exact_on == "least_squares" else PROBLEM.mean
-    if row.exact_on == "posterior":
+    if row.exact_on in EXACT:
         chains = coefficients(result.posterior.params["network"]).astype(np.float64)
         squares = (chains - PROBLEM.mean) ** 2
         scores = np.concatenate([z_scores(chains, truth), z_scores(squares, np.diag(PROBLEM.covariance))])
@@ -106,7 +107,7 @@ def test_linear_model_matches_claim(fitted):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("row", [r for r in ROWS if r.exact_on == "posterior"], ids=lambda row: row.name)
+@pytest.mark.parametrize("row", [r for r in ROWS if r.exact_on in EXACT], ids=lambda row: row.name)
 def test_chains_with_fresh_keys(row):
     """Ten runs with keys that nobody chose; one Bonferroni bound over all of them, for a false-alarm rate of 1e-3."""
     seeds = np.random.SeedSequence().generate_state(10)
@@ -128,6 +129,7 @@ def test_predictive_matches_linear_model(fitted):
     expected = {
         "gaussian": np.einsum("ni,ij,nj->n", design, PROBLEM.covariance, design),
         "posterior": np.einsum("ni,ij,nj->n", design, PROBLEM.covariance, design),
+        "architectures": np.einsum("ni,ij,nj->n", design, PROBLEM.covariance, design),
         "weighted": np.einsum("ni,ij,nj->n", design, PROBLEM.covariance, design),
         "near_posterior": np.einsum("ni,ij,nj->n", design, PROBLEM.covariance, design),
         "mean_field": (design**2) @ PROBLEM.mean_field_std**2,

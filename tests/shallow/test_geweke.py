@@ -15,7 +15,8 @@ from credo.shallow.sweep import place_of
 from joint import bound, from_chain, from_prior, z_scores
 
 INPUTS = np.linspace(-1.5, 1.5, 6)[:, None]
-CHAINS, STEPS, THIN = 8, 2000, 10
+TWO = np.column_stack([INPUTS, INPUTS[[3, 0, 5, 1, 4, 2]]])
+CHAINS, STEPS, THIN = 8, 2000, 4
 
 
 def model(num_nodes=2, beside="intercept"):
@@ -26,13 +27,13 @@ def model(num_nodes=2, beside="intercept"):
     )
 
 
-def scores(method, seed=0, problem=None, sample=None):
+def scores(method, seed=0, problem=None, sample=None, inputs=INPUTS):
     problem = problem or model()
     with jax.enable_x64(True):
         keys = jax.random.split(jax.random.key(seed))
-        run = jax.jit(lambda k: from_chain(k, problem, method, jnp.asarray(INPUTS), CHAINS, STEPS, THIN, sample))
+        run = jax.jit(lambda k: from_chain(k, problem, method, jnp.asarray(inputs), CHAINS, STEPS, THIN, sample))
         chains = run(keys[0])
-        prior = jax.jit(lambda k: from_prior(k, problem, jnp.asarray(INPUTS), 100_000, sample))(keys[1])
+        prior = jax.jit(lambda k: from_prior(k, problem, jnp.asarray(inputs), 100_000, sample))(keys[1])
         return z_scores(chains, prior)
 
 
@@ -47,18 +48,18 @@ class BetaFirst(Gibbs):
 
 
 def test_gibbs_leaves_the_prior_as_it_is():
-    z = scores(Gibbs(warmup=0))
+    z = scores(Gibbs(warmup=0, passes=1))
     assert np.abs(z).max() < bound(z)
 
 
 def test_coefficients_before_nodes_are_caught():
-    z = scores(BetaFirst(warmup=0))
+    z = scores(BetaFirst(warmup=0, passes=1))
     assert np.abs(z).max() > 2 * bound(z)
 
 
 def test_a_ratio_without_the_prior_is_caught(monkeypatch):
     monkeypatch.setattr(prior_view.PriorView, "log_node", lambda self, gamma, place, node: jnp.zeros(()))
-    z = scores(Gibbs(warmup=0, fresh=0.0))
+    z = scores(Gibbs(warmup=0, passes=1, fresh=0.0))
     assert np.abs(z).max() > 2 * bound(z)
 
 
@@ -99,3 +100,26 @@ def test_a_jump_without_the_prior_of_its_number_is_caught():
     problem = model(3, "linear")
     z = scores(Forgetful(warmup=0, more=0.7), problem=problem, sample=jump_prior(problem, 0.7))
     assert np.abs(z).max() > 2 * bound(z)
+
+
+def selected_prior(problem, share):
+    """Draws of the prior where inputs are used with this probability; the weights of others are 0."""
+    batch = Batch(jnp.asarray(TWO), jnp.zeros((len(TWO), 1)), jnp.ones(len(TWO)), jnp.asarray(6.0))
+
+    def sample(key):
+        key_used, key_rest = jax.random.split(key)
+        params = problem.sample_prior(key_rest, batch).params
+        used = jax.random.bernoulli(key_used, share, (TWO.shape[1],))
+        network = params["network"]
+        for layer in ("hidden", "linear"):
+            network = network | {layer: network[layer] | {"kernel": network[layer]["kernel"] * used}}
+        return params | {"network": network}
+
+    return sample
+
+
+@pytest.mark.parametrize("method", [Gibbs(warmup=0, passes=1, select_inputs=True, input_share=0.4)], ids=["gibbs"])
+def test_selection_of_inputs_leaves_the_prior_as_it_is(method):
+    problem = model(2, "linear")
+    z = scores(method, problem=problem, sample=selected_prior(problem, 0.4), inputs=TWO)
+    assert np.abs(z).max() < bound(z)

@@ -118,6 +118,7 @@ def _point_met(problem: Problem, row: dict[str, Any]) -> bool:
 
 CLAIMS = {
     "posterior": Claim("exact in the limit of many draws", lambda problem: True, _chain_met),
+    "architectures": Claim("exact, which nodes there are included", lambda p: p.gaussian, _chain_met),
     "weighted": Claim("exact around one mode, unless its weights say otherwise", lambda p: p.unimodal, _chain_met),
     "near_posterior": Claim("right to a tenth where the posterior is Gaussian", lambda p: p.gaussian, _near_met),
     "gaussian": Claim("exact where the posterior is Gaussian", lambda problem: problem.gaussian, _spread_met),

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import gammaln
 
+from credo.core.gamma import log_gamma
 from credo.core.network import is_info
 from credo.core.tree import leaf, struct
 from credo.errors import InputError, Refusal
@@ -58,7 +59,7 @@ class NodeHierarchy:
         keys = jax.random.split(key, 5)
         normals = jax.random.normal(keys[0], (dims, dims))
         halves = 0.5 * (self.degrees(dims) - jnp.arange(dims))
-        squares = 2 * jnp.exp(jax.random.loggamma(keys[1], halves))
+        squares = 2 * jnp.exp(log_gamma(keys[1], halves))
         root = wishart_root(self.inverse_scale(dims), normals, squares)
         return {
             "output": {

@@ -16,35 +16,30 @@ from credo.errors import InputError, Refusal
 from credo.likelihoods import Gaussian
 from credo.methods.chains import inferring
 from credo.posteriors import Samples
-from credo.shallow.conditionals import draw_hyper, draw_noise, hyper_variates, noise_variates
+from credo.shallow.conditionals import draw_hyper, draw_noise, hyper_wanted, noise_wanted
 from credo.shallow.marginal import draw
 from credo.shallow.prior_view import PriorView
+from credo.shallow.selection import flip_inputs
+from credo.shallow.state import ShallowState
 from credo.shallow.sweep import Place, Rows
+from credo.shallow.variates import Wanted, draw_all
 from credo.shallow.walk import Walk, start_walk
 
 PyTree = Any
 
 
 @struct
-class ShallowState:
-    """Where a chain is, in double precision, and how its nodes walk."""
-
-    gamma: jax.Array = leaf()  # [nodes, 1 + inputs]
-    coefs: jax.Array = leaf()  # [outputs, columns]
-    active: jax.Array = leaf()  # [nodes], 1 or 0
-    hyper: PyTree = leaf()
-    noise: PyTree = leaf()
-    walk: Walk = leaf()
-    rows: jax.Array = leaf()  # sum of the rows' weights
-    network: PyTree = leaf()
-
-
-@struct
 class ShallowMethod(Method):
-    """Base of the samplers that integrate the coefficients out. A subclass says how nodes move (`update_nodes`)."""
+    """Base of the samplers that integrate the coefficients out. A subclass says how nodes move (`update_nodes`).
+
+    With `select_inputs` each input k has an indicator s_k of prior probability `input_share`, and the network sees
+    s ⊙ x. Weights of an input that is not used have their prior, and are 0 in the draws.
+    """
 
     warmup: int = 1000
     chains: int = 4
+    select_inputs: bool = False
+    input_share: float = leaf(default=0.5)
     over: str = "auto"
 
     default_steps = 2000
@@ -57,6 +52,8 @@ class ShallowMethod(Method):
     def prepare(self, model: Model) -> tuple[Model, list[str]]:
         if self.chains < 1 or self.warmup < 0:
             raise InputError(f"There are at least one chain and no negative warm-up, got {self.chains}, {self.warmup}.")
+        if not isinstance(self.input_share, jax.core.Tracer) and not 0 < self.input_share < 1:
+            raise InputError(f"input_share is a probability between 0 and 1, got {self.input_share}.")
         nodes_of(model)
         if not isinstance(model.likelihood, Gaussian):
             raise Refusal(
@@ -82,23 +79,23 @@ class ShallowMethod(Method):
         nodes = nodes_of(model)
         gamma, coefs = nodes.split(params["network"])
         active = self.first_active(nodes).astype(gamma.dtype)
-        rows = data.weight.sum().astype(gamma.dtype)
+        rows, used = data.weight.sum().astype(gamma.dtype), jnp.ones(gamma.shape[1] - 1, gamma.dtype)
         return ShallowState(
-            gamma, coefs, active, params["prior"], params["likelihood"], start_walk(gamma), rows, variables.state
-        )
+            gamma, coefs, active, params["prior"], params["likelihood"], start_walk(gamma), used, rows, variables.state
+        )  # fmt: skip
 
     def noise(self, key: jax.Array, model: Model, phase: Phase, state: ShallowState) -> PyTree:
-        key_nodes, key_coefs, key_hyper, key_noise = jax.random.split(key, 4)
-        nodes = nodes_of(model)
-        return {
-            "nodes": self.node_variates(key_nodes, model, state),
-            "coefs": jax.random.normal(key_coefs, state.coefs.shape),
-            "hyper": hyper_variates(key_hyper, model, state.hyper, nodes.num, state.coefs.shape[0]),
-            "noise": noise_variates(key_noise, model, state.noise, state.rows),
-        }
+        key_all, key_spare = jax.random.split(key)
+        outputs, nodes = state.coefs.shape[0], state.gamma.shape[0]
+        wanted = self.nodes_wanted(model, state) | Wanted({"coefs": state.coefs.shape})
+        wanted = wanted | hyper_wanted(model, state.hyper, nodes, outputs) | noise_wanted(model, state.noise, state.rows)
+        if self.select_inputs:
+            inputs = state.used.shape[0]
+            wanted = wanted | Wanted({"reborn": (inputs, nodes)}, {"flip_log_u": (inputs,)})
+        return draw_all(key_all, wanted) | {"key": key_spare}
 
     # ------------------------------------------------------------------ what a subclass says
-    def node_variates(self, key: jax.Array, model: Model, state: ShallowState) -> PyTree:
+    def nodes_wanted(self, model: Model, state: ShallowState) -> Wanted:
         """The randomness of one `update_nodes`."""
         raise TypeError(f"{type(self).__name__} does not say how its nodes move")
 
@@ -121,17 +118,21 @@ class ShallowMethod(Method):
         nodes, likelihood = nodes_of(model), model.likelihood
         rows = self._rows(likelihood, state, batch)
         view = PriorView(model, nodes, state.gamma, state.coefs, state.hyper)
-        place, walk, metrics = self.update_nodes(noise["nodes"], nodes, rows, view, state)
+        if self.select_inputs:
+            state, rows = flip_inputs(noise, nodes, rows, view, state, self.input_share, self.masked)
+        place, walk, metrics = self.update_nodes(noise, nodes, rows, view, state)
         columns = self.columns(nodes, place)
         coefs = draw(place.solved, noise["coefs"], columns)
         state = dataclasses.replace(state, gamma=place.gamma, coefs=coefs, active=place.active, walk=walk)
         outputs = place.design.T @ coefs.T
         squares = (batch.weight[:, None] * (rows.targets - outputs) ** 2).sum(0)
-        new_noise = draw_noise(noise["noise"], likelihood, state.noise, squares, state.rows)
-        source = self.for_hyper(noise["nodes"], nodes, view, state)
-        hyper = draw_hyper(noise["hyper"], model, nodes, state.hyper, source.gamma, source.coefs, state.active)
+        new_noise = draw_noise(noise, likelihood, state.noise, squares, state.rows)
+        source = self.for_hyper(noise, nodes, view, state)
+        hyper = draw_hyper(noise, model, nodes, state.hyper, source.gamma, source.coefs, state.active)
         state = dataclasses.replace(state, hyper=hyper, noise=new_noise)
         params = self.params(nodes, state)
+        if self.select_inputs:
+            metrics = metrics | {"inputs": state.used.sum()}
         if not self.masked:  # densities over different numbers of nodes cannot be compared
             metrics = metrics | {"log_density": model.log_joint(Variables(params, state.network), batch)[0]}
         return state, Info(metrics, jax.tree.map(lambda x: x.astype(jnp.float32), params))
@@ -146,11 +147,19 @@ class ShallowMethod(Method):
         dtype = state.gamma.dtype
         sigma = jnp.broadcast_to(likelihood.sigma(state.noise), batch.targets.shape[1:]).astype(dtype)
         precision = batch.weight.astype(dtype)[:, None] * sigma**-2.0
-        return Rows(with_constant(batch.inputs, dtype), batch.targets.astype(dtype), precision)
+        inputs = with_constant(batch.inputs, dtype)
+        seen = jnp.concatenate([jnp.ones(1, dtype), state.used])
+        return Rows(inputs * seen if self.select_inputs else inputs, inputs, batch.targets.astype(dtype), precision)
 
     def params(self, nodes: Nodes, state: ShallowState) -> PyTree:
-        """All parameters of the model."""
-        return {"network": nodes.join(state.gamma, state.coefs), "likelihood": state.noise, "prior": state.hyper}
+        """All parameters of the model, those of unused inputs 0."""
+        gamma, coefs = state.gamma, state.coefs
+        if self.select_inputs:
+            seen = jnp.concatenate([jnp.ones(1, gamma.dtype), state.used])
+            others = jnp.ones(coefs.shape[1] - nodes.num - (0 if nodes.linear is None else len(state.used)))
+            linear = state.used if nodes.linear is not None else state.used[:0]
+            gamma, coefs = gamma * seen, coefs * jnp.concatenate([others, linear, jnp.ones(nodes.num)])
+        return {"network": nodes.join(gamma, coefs), "likelihood": state.noise, "prior": state.hyper}
 
     def point(self, model: Model, state: ShallowState) -> Variables:
         params = self.params(nodes_of(model), state)

@@ -14,32 +14,35 @@ from credo.core.model import Model
 from credo.core.nodes import Nodes
 from credo.priors.node_hierarchy import NodeHierarchy, pack, unpack, wishart_root
 from credo.priors.scales import InverseGamma
+from credo.shallow.variates import Wanted
 
 PyTree = Any
+Variates = dict[str, jax.Array]
 NARROWEST = 0.1  # random walks take steps between this share of their scale and all of it, as curvatures differ
 NOISE_MOVES = 4
 
 
-def hyper_variates(key: jax.Array, model: Model, hyper: PyTree, nodes: int, outputs: int) -> PyTree:
+def hyper_wanted(model: Model, hyper: PyTree, nodes: int, outputs: int) -> Wanted:
     """The randomness of one draw of the hyper-parameters."""
-    keys = jax.random.split(key, 5)
     prior = model.prior
     if isinstance(prior, NodeHierarchy):
         dims = hyper["hidden"]["mean"].shape[0]
-        halves = 0.5 * (prior.degrees(dims) - jnp.arange(dims))
-        return {
-            "output": jax.random.normal(keys[0], (1 + outputs * nodes,)),
-            "gamma": jnp.exp(jax.random.loggamma(keys[1], prior.output_scale.shape + 0.0)),
-            "mean": jax.random.normal(keys[2], (dims,)),
-            "normals": jax.random.normal(keys[3], (nodes + dims, dims)),
-            "squares": 2 * jnp.exp(jax.random.loggamma(keys[4], halves)),
-        }
-    size = sum(x.size for x in jax.tree.leaves(hyper))
-    return walk_variates(keys[0], (size,))
+        return Wanted(
+            {
+                "output_mean": (), "output_scale": (outputs, nodes), "hidden_mean": (dims,),
+                "hidden_scale": (nodes, dims), "hidden_root": (dims, dims),
+            },
+            {},
+            {
+                "output_gamma": jnp.asarray(prior.output_scale.shape),
+                "hidden_gamma": 0.5 * (prior.degrees(dims) - jnp.arange(dims)),
+            },
+        )  # fmt: skip
+    return walk_wanted("hyper", (sum(x.size for x in jax.tree.leaves(hyper)),))
 
 
 def draw_hyper(
-    variates: PyTree, model: Model, nodes: Nodes, hyper: PyTree, gamma: jax.Array, coefs: jax.Array, active: jax.Array
+    variates: Variates, model: Model, nodes: Nodes, hyper: PyTree, gamma: jax.Array, coefs: jax.Array, active: jax.Array
 ) -> PyTree:
     """Hyper-parameters given the active nodes and their coefficients."""
     if isinstance(model.prior, NodeHierarchy):
@@ -65,23 +68,21 @@ def draw_hyper(
         accept = log_u < new - value
         return (jnp.where(accept, moved, vector), jnp.where(accept, new, value)), None
 
-    steps = variates["step"].astype(vector.dtype)
-    order = (jnp.arange(vector.size), steps, variates["log_u"])
+    order = (jnp.arange(vector.size), walk_step(variates, "hyper"), variates["hyper_log_u"])
     (vector, _), _ = jax.lax.scan(one, (vector, density(vector)), order)
     return jax.tree.unflatten(treedef, [p.reshape(s) for p, s in zip(jnp.split(vector, cuts), shapes)])
 
 
 def _hierarchy(
-    variates: PyTree, prior: NodeHierarchy, hyper: PyTree, gamma: jax.Array, beta: jax.Array, active: jax.Array
+    variates: Variates, prior: NodeHierarchy, hyper: PyTree, gamma: jax.Array, beta: jax.Array, active: jax.Array
 ) -> PyTree:
     """μ_β, σ_β, μ_γ and S_γ in turn, each from its conditional given all others."""
     count, outputs = active.sum(), beta.shape[0]
-    first, rest = variates["output"][0], variates["output"][1:].reshape(beta.shape)
     variance = jnp.exp(2 * hyper["output"]["log_scale"])
     precision = prior.output_mean**-2.0 + outputs * count / variance
-    mean = (beta * active).sum() / variance / precision + first / jnp.sqrt(precision)
+    mean = (beta * active).sum() / variance / precision + variates["output_mean"] / jnp.sqrt(precision)
     rate = prior.output_scale.rate + 0.5 * (active * (beta - mean) ** 2).sum()
-    inverse = (variates["gamma"] + 0.5 * (active * rest**2).sum()) / rate
+    inverse = (variates["output_gamma"] + 0.5 * (active * variates["output_scale"] ** 2).sum()) / rate
     output = {"mean": mean, "log_scale": -0.5 * jnp.log(inverse)}
 
     dims = gamma.shape[1]
@@ -89,34 +90,32 @@ def _hierarchy(
     inverse_cov = root @ root.T
     chol = jnp.linalg.cholesky(prior.hidden_mean**-2.0 * jnp.eye(dims) + count * inverse_cov)
     pull = inverse_cov @ (active @ gamma)
-    half = jax.scipy.linalg.solve_triangular(chol, pull, lower=True) + variates["mean"]
+    half = jax.scipy.linalg.solve_triangular(chol, pull, lower=True) + variates["hidden_mean"]
     centre = jax.scipy.linalg.solve_triangular(chol.T, half, lower=False)
     off = (gamma - centre) * active[:, None]
-    normals = variates["normals"]
-    squares = variates["squares"] + (active[:, None] * normals[: gamma.shape[0]] ** 2).sum(0)
-    root = wishart_root(prior.inverse_scale(dims) + off.T @ off, normals[gamma.shape[0] :], squares)
+    squares = 2 * variates["hidden_gamma"] + (active[:, None] * variates["hidden_scale"] ** 2).sum(0)
+    root = wishart_root(prior.inverse_scale(dims) + off.T @ off, variates["hidden_root"], squares)
     return {"output": output, "hidden": {"mean": centre, "root": pack(root)}}
 
 
 # ---------------------------------------------------------------------- noise
-def noise_variates(key: jax.Array, model: Model, noise: PyTree, rows: jax.Array) -> PyTree:
+def noise_wanted(model: Model, noise: PyTree, rows: jax.Array) -> Wanted:
     """The randomness of one draw of σ; `rows` is the sum of the rows' weights."""
-    likelihood = model.likelihood
     if not noise:
-        return ()
-    shape = noise["log_scale"].shape
-    if isinstance(likelihood.scale_prior, InverseGamma):
-        return jnp.exp(jax.random.loggamma(key, likelihood.scale_prior.shape + 0.5 * rows, shape))
-    return walk_variates(key, (NOISE_MOVES, *shape))
+        return Wanted()
+    shape, prior = noise["log_scale"].shape, model.likelihood.scale_prior
+    if isinstance(prior, InverseGamma):
+        return Wanted(gammas={"noise_gamma": jnp.broadcast_to(prior.shape + 0.5 * rows, shape)})
+    return walk_wanted("noise", (NOISE_MOVES, *shape))
 
 
-def draw_noise(variates: PyTree, likelihood: Any, noise: PyTree, squares: jax.Array, rows: jax.Array) -> PyTree:
+def draw_noise(variates: Variates, likelihood: Any, noise: PyTree, squares: jax.Array, rows: jax.Array) -> PyTree:
     """log σ given Σ w r² of each output [outputs] and Σ w: exact under an inverse-gamma prior, else by a random walk."""
     if not noise:
         return noise
     prior = likelihood.scale_prior
     if isinstance(prior, InverseGamma):
-        return {"log_scale": 0.5 * (jnp.log(prior.rate + 0.5 * squares) - jnp.log(variates))}
+        return {"log_scale": 0.5 * (jnp.log(prior.rate + 0.5 * squares) - jnp.log(variates["noise_gamma"]))}
 
     def density(u: jax.Array) -> jax.Array:
         each = jax.vmap(lambda v: likelihood.log_prior({"log_scale": v[None]}))(u)
@@ -124,20 +123,19 @@ def draw_noise(variates: PyTree, likelihood: Any, noise: PyTree, squares: jax.Ar
 
     scale = 3.0 / jnp.sqrt(1.0 + 2 * rows)  # the curvature of log σ is 2 Σ w at its mode
 
-    def one(u: jax.Array, at: PyTree) -> tuple[jax.Array, None]:
-        moved = u + scale * at["step"]
-        return jnp.where(at["log_u"] < density(moved) - density(u), moved, u), None
+    def one(u: jax.Array, at: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, None]:
+        moved = u + scale * at[0]
+        return jnp.where(at[1] < density(moved) - density(u), moved, u), None
 
-    return {"log_scale": jax.lax.scan(one, noise["log_scale"], variates)[0]}
-
-
-def walk_variates(key: jax.Array, shape: tuple[int, ...]) -> PyTree:
-    """Steps of a random walk, of scales between `NARROWEST` and 1, and log uniforms to judge them by."""
-    key_step, key_scale, key_u = jax.random.split(key, 3)
-    scale = NARROWEST ** jax.random.uniform(key_scale, shape)
-    return {
-        "step": scale * jax.random.normal(key_step, shape),
-        "log_u": jnp.log(jax.random.uniform(key_u, shape)),
-    }
+    moves = (walk_step(variates, "noise"), variates["noise_log_u"])
+    return {"log_scale": jax.lax.scan(one, noise["log_scale"], moves)[0]}
 
 
+def walk_wanted(name: str, shape: tuple[int, ...]) -> Wanted:
+    """The randomness of a random walk."""
+    return Wanted({f"{name}_step": shape}, {f"{name}_scale": shape, f"{name}_log_u": shape})
+
+
+def walk_step(variates: Variates, name: str) -> jax.Array:
+    """Its steps, of scales between `NARROWEST` and 1: κ z with log κ / log NARROWEST uniform."""
+    return NARROWEST ** jnp.exp(variates[f"{name}_scale"]) * variates[f"{name}_step"]

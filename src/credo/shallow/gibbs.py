@@ -8,9 +8,11 @@ import jax.numpy as jnp
 from credo.core.model import Model
 from credo.core.nodes import Nodes
 from credo.core.tree import leaf, struct
-from credo.shallow.chain import ShallowMethod, ShallowState
+from credo.shallow.chain import ShallowMethod
 from credo.shallow.prior_view import PriorView
+from credo.shallow.state import ShallowState
 from credo.shallow.sweep import Place, Rows, move_nodes, place_of
+from credo.shallow.variates import Wanted
 from credo.shallow.walk import Walk, learn, propose
 
 PyTree = Any
@@ -29,6 +31,9 @@ class Gibbs(ShallowMethod):
     Args:
         warmup: sweeps in which each node learns how far to step, before the draws that are kept.
         chains: independent chains.
+        select_inputs: also sample which inputs are used; weights of those that are not are 0 in a draw.
+        input_share: prior probability that an input is used.
+        passes: moves of every node in a sweep.
         fresh: share of moves that propose a draw of the prior instead of a step: they find other modes.
 
     Example:
@@ -43,17 +48,13 @@ class Gibbs(ShallowMethod):
         (4, 200)
     """
 
+    passes: int = 5
     fresh: float = leaf(default=0.1)
 
-    def node_variates(self, key: jax.Array, model: Model, state: ShallowState) -> PyTree:
-        keys = jax.random.split(key, 4)
-        nodes = state.gamma.shape[0]
-        return {
-            "walk": jax.random.normal(keys[0], state.gamma.shape),
-            "fresh": (jax.random.uniform(keys[1], (nodes,)) < self.fresh).astype(state.gamma.dtype),
-            "log_u": jnp.log(jax.random.uniform(keys[2], (nodes,))),
-            "key": keys[3],
-        }
+    def nodes_wanted(self, model: Model, state: ShallowState) -> Wanted:
+        nodes, dims = state.gamma.shape
+        moves = (self.passes, nodes)
+        return Wanted({"walk": (*moves, dims)}, {"fresh": moves, "log_u": moves})
 
     def update_nodes(
         self, variates: PyTree, nodes: Nodes, rows: Rows, view: PriorView, state: ShallowState
@@ -61,14 +62,17 @@ class Gibbs(ShallowMethod):
         start = place_of(nodes, rows, view, state.gamma, state.active, self.masked)
         if not nodes.num:
             return start, state.walk, {}
-        fresh = variates["fresh"]
         spare = view.spare(variates["key"], nodes.num)
-        drawn = jax.vmap(view.fresh)(
-            jnp.arange(nodes.num), variates["walk"], spare
-        )  # fmt: skip
-        steps = propose(state.walk, state.gamma, variates["walk"])
-        proposals = jnp.where(fresh[:, None] > 0, drawn, steps)
-        place, moved = move_nodes(nodes, rows, view, start, proposals, fresh, variates["log_u"])
-        walk = learn(state.walk, place.gamma, moved, 1 - fresh, self.warmup)
-        share = (moved * (1 - fresh)).sum() / jnp.maximum((1 - fresh).sum(), 1)
-        return place, walk, {"acceptance": share}
+
+        def one(carry: tuple[Place, Walk], at: tuple[jax.Array, ...]) -> tuple[tuple[Place, Walk], jax.Array]:
+            (place, walk), (normals, chance, log_u) = carry, at
+            fresh = (jnp.exp(chance) < self.fresh).astype(normals.dtype)
+            drawn = jax.vmap(view.fresh)(jnp.arange(nodes.num), normals, spare)
+            proposals = jnp.where(fresh[:, None] > 0, drawn, propose(walk, place.gamma, normals))
+            place, moved = move_nodes(nodes, rows, view, place, proposals, fresh, log_u)
+            walk = learn(walk, place.gamma, moved, 1 - fresh, self.passes * self.warmup)
+            return (place, walk), (moved * (1 - fresh)).sum() / jnp.maximum((1 - fresh).sum(), 1)
+
+        moves = (variates["walk"], variates["fresh"], variates["log_u"])
+        (place, walk), shares = jax.lax.scan(one, (start, state.walk), moves)
+        return place, walk, {"acceptance": shares.mean()}

@@ -80,6 +80,19 @@ class PriorView:
         assert spare is not None
         return spare[place]
 
+    def given_others(self, gamma: jax.Array, k: jax.Array, normals: jax.Array) -> jax.Array:
+        """Draws of the k-th weight of every node [nodes] given its other weights; as they are where the prior is not
+        normal."""
+        if isinstance(self.bound, BoundNodes):
+            precision = self.bound.root @ self.bound.root.T
+            own = precision[k, k]
+            pull = (gamma - self.bound.mean) @ precision[k] - own * (gamma[:, k] - self.bound.mean[k])
+            return self.bound.mean[k] - pull / own + normals / jnp.sqrt(own)
+        if self._moments is None:
+            return gamma[:, k]
+        mean, std = self._moments
+        return mean[:, k] + std[:, k] * normals
+
     def spread(self, place: jax.Array, normals: jax.Array) -> jax.Array:
         """S^½ z for the prior's covariance S of a node; z itself where the prior is not normal."""
         if self._moments is None and not isinstance(self.bound, BoundNodes):

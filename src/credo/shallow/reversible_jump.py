@@ -14,9 +14,11 @@ from credo.core.nodes import Nodes
 from credo.core.tree import leaf, struct
 from credo.errors import InputError
 from credo.priors.node_hierarchy import NodeHierarchy
-from credo.shallow.chain import ShallowMethod, ShallowState
+from credo.shallow.chain import ShallowMethod
 from credo.shallow.prior_view import PriorView
+from credo.shallow.state import ShallowState
 from credo.shallow.sweep import Place, Rows, accept_if, change, move_nodes, place_of
+from credo.shallow.variates import Wanted
 from credo.shallow.walk import TARGET
 
 PyTree = Any
@@ -52,6 +54,7 @@ class ReversibleJump(ShallowMethod):
         passes: moves of every node in a sweep.
         warmup: sweeps in which the scale of the moves is learned, before the draws that are kept.
         chains: independent chains, started at networks of different sizes.
+        select_inputs, input_share: as in `Gibbs`.
 
     Example:
         >>> import jax, credo, numpy as np
@@ -87,25 +90,16 @@ class ReversibleJump(ShallowMethod):
         coefs = state.coefs * jnp.concatenate([fixed, active])
         return dataclasses.replace(state, active=active, coefs=coefs, walk=walk)
 
-    def node_variates(self, key: jax.Array, model: Model, state: ShallowState) -> PyTree:
-        keys = jax.random.split(key, 10)
+    def nodes_wanted(self, model: Model, state: ShallowState) -> Wanted:
         nodes, dims = state.gamma.shape
-        moves = (self.passes, nodes)
-        found = {
-            "up": jax.random.bernoulli(keys[0], 0.5, (self.jumps,)),
-            "place": jax.random.uniform(keys[1], (self.jumps, nodes), minval=0.1),
-            "born": jax.random.normal(keys[2], (self.jumps, dims)),
-            "jump_log_u": jnp.log(jax.random.uniform(keys[3], (self.jumps,))),
-            "walk": jax.random.normal(keys[4], (*moves, dims)) * NARROWEST ** jax.random.uniform(keys[5], (*moves, 1)),
-            "log_u": jnp.log(jax.random.uniform(keys[6], moves)),
-            "spare": jax.random.split(keys[7], 1)[0],
-        }
-        if _fills(model, state):
-            found |= {
-                "fill_nodes": jax.random.normal(keys[8], state.gamma.shape),
-                "fill_coefs": jax.random.normal(keys[9], state.coefs.shape),
-            }
-        return found
+        moves, jumps = (self.passes, nodes), (self.jumps,)
+        wanted = Wanted(
+            {"walk": (*moves, dims), "born": (*jumps, dims)},
+            {"kappa": moves, "log_u": moves, "up": jumps, "place": (*jumps, nodes), "jump_log_u": jumps},
+        )
+        if not _fills(model, state):
+            return wanted
+        return wanted | Wanted({"fill_nodes": state.gamma.shape, "fill_coefs": state.coefs.shape})
 
     def update_nodes(
         self, variates: PyTree, nodes: Nodes, rows: Rows, view: PriorView, state: ShallowState
@@ -117,15 +111,16 @@ class ReversibleJump(ShallowMethod):
         scale = jnp.exp(state.walk.log_scale)
         still = jnp.zeros(nodes.num, place.gamma.dtype)
 
-        def one(place: Place, at: tuple[jax.Array, jax.Array]) -> tuple[Place, jax.Array]:
-            steps, log_u = at
-            proposals = place.gamma + scale * jax.vmap(view.spread)(jnp.arange(nodes.num), steps)
+        def one(place: Place, at: tuple[jax.Array, ...]) -> tuple[Place, jax.Array]:
+            normals, kappa, log_u = at
+            steps = NARROWEST ** jnp.exp(kappa)[:, None] * jax.vmap(view.spread)(jnp.arange(nodes.num), normals)
+            proposals = place.gamma + scale * steps
             place, moved = move_nodes(nodes, rows, view, place, proposals, still, log_u, True)
             return place, moved.sum() / jnp.maximum(place.active.sum(), 1)
 
         share = jnp.full((), TARGET)
         if self.passes:
-            place, shares = jax.lax.scan(one, place, (variates["walk"], variates["log_u"]))
+            place, shares = jax.lax.scan(one, place, (variates["walk"], variates["kappa"], variates["log_u"]))
             share = jnp.where(place.active.sum() > 0, shares.mean(), TARGET)
         metrics = {"nodes": place.active.sum(), "acceptance": share, "jumped": jumped}
         return place, self._learn(state.walk, share), metrics
@@ -134,13 +129,14 @@ class ReversibleJump(ShallowMethod):
         self, variates: PyTree, nodes: Nodes, rows: Rows, view: PriorView, place: Place
     ) -> tuple[Place, jax.Array]:
         """Births and deaths, and the share of them that were accepted."""
-        spare = view.spare(variates["spare"], self.jumps)
+        spare = view.spare(variates["key"], self.jumps)
         log_more = jnp.log(self.more)
 
         def one(old: Place, at: tuple[Any, ...]) -> tuple[Place, jax.Array]:
-            up, score, born, log_u, extra = at
+            chance, score, born, log_u, extra = at
+            up = jnp.exp(chance) < 0.5
             can = jnp.where(up, 1 - old.active, old.active)
-            j = jnp.argmax(can * score)
+            j = jnp.argmax(jnp.where(can > 0, score, -jnp.inf))
             node = jnp.where(up, view.fresh(j, born, extra), old.gamma[j])
             active = old.active.at[j].set(up.astype(old.active.dtype))
             new, column = change(nodes, rows, view, old, j, node, active, True)
@@ -161,7 +157,7 @@ class ReversibleJump(ShallowMethod):
         and Chib, 1995); the conjugate hierarchy leaves them out instead."""
         if "fill_nodes" not in variates:
             return state
-        spare = view.spare(variates["spare"], 1)
+        spare = view.spare(jax.random.fold_in(variates["key"], 1), 1)
         fill = jax.vmap(lambda j, z: view.fresh(j, z, None if spare is None else spare[0]))
         gamma = jnp.where(state.active[:, None] > 0, state.gamma, fill(jnp.arange(nodes.num), variates["fill_nodes"]))
         mean, precision = view.coefficients

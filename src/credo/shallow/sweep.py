@@ -11,10 +11,11 @@ from credo.shallow.prior_view import PriorView
 
 
 class Rows(NamedTuple):
-    """Data as a regression on the nodes' columns: inputs with a leading 1 [n, dims], working targets and precisions
-    [n, outputs]; rows that do not count have precision 0."""
+    """Data as a regression on the nodes' columns: inputs with a leading 1 [n, dims], those of them that are used and 0
+    elsewhere, working targets and precisions [n, outputs]; rows that do not count have precision 0."""
 
     inputs: jax.Array
+    all_inputs: jax.Array
     targets: jax.Array
     precision: jax.Array
 

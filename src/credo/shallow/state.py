@@ -1,0 +1,24 @@
+"""Where a chain over shallow networks is."""
+
+from typing import Any
+
+import jax
+
+from credo.core.tree import leaf, struct
+
+PyTree = Any
+
+
+@struct
+class ShallowState:
+    """Where a chain is, in double precision, and how its nodes walk."""
+
+    gamma: jax.Array = leaf()  # [nodes, 1 + inputs]
+    coefs: jax.Array = leaf()  # [outputs, columns]
+    active: jax.Array = leaf()  # [nodes], 1 or 0
+    hyper: PyTree = leaf()
+    noise: PyTree = leaf()
+    walk: Any = leaf()
+    used: jax.Array = leaf()  # [inputs], 1 or 0
+    rows: jax.Array = leaf()  # sum of the rows' weights
+    network: PyTree = leaf()

@@ -1,0 +1,54 @@
+"""The randomness of a sweep: all standard normals and uniforms in one draw of each, gammas made of them."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from credo.core.gamma import TRIES, log_gamma_from
+
+
+class Wanted(NamedTuple):
+    """Names with shapes of normals and uniforms, and names with the parameters of gammas.
+
+    One call for each kind: a program with a dozen small draws takes seconds to compile.
+    """
+
+    normals: Mapping[str, tuple[int, ...]] = {}
+    uniforms: Mapping[str, tuple[int, ...]] = {}
+    gammas: Mapping[str, jax.Array] = {}
+
+    def __or__(self, other: "Wanted") -> "Wanted":  # type: ignore[override]
+        return Wanted(*({**a, **b} for a, b in zip(self, other)))
+
+
+def draw_all(key: jax.Array, wanted: Wanted) -> dict[str, jax.Array]:
+    """Every variate by its name: N(0, 1), log U(0, 1), and Gamma(a, 1)."""
+    key_normal, key_uniform = jax.random.split(key)
+    shapes = {name: jnp.shape(a) for name, a in wanted.gammas.items()}
+    size = sum(int(np.prod(shape)) for shape in shapes.values())
+    normals = _cut(
+        lambda n: jax.random.normal(key_normal, (n,)), {**wanted.normals, " gammas": (TRIES, size)}
+    )  # fmt: skip
+    tiny = jnp.finfo(jnp.result_type(float)).tiny
+    uniforms = _cut(
+        lambda n: jnp.log(jax.random.uniform(key_uniform, (n,), minval=tiny)),
+        {**wanted.uniforms, " gammas": (TRIES + 1, size)},
+    )
+    made = (normals.pop(" gammas"), uniforms.pop(" gammas"))
+    found = normals | uniforms
+    if shapes:
+        flat = jnp.concatenate([jnp.ravel(jnp.asarray(a, float)) for a in wanted.gammas.values()])
+        found |= _cut(lambda n: jnp.exp(log_gamma_from(*made, flat)), shapes)
+    return found
+
+
+def _cut(draw: Any, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, jax.Array]:
+    """One flat draw in pieces of these shapes."""
+    sizes = [int(np.prod(shape)) for shape in shapes.values()]
+    if not sum(sizes):
+        return {name: jnp.zeros(shape) for name, shape in shapes.items()}
+    parts = jnp.split(draw(sum(sizes)), np.cumsum(sizes)[:-1])
+    return {name: part.reshape(shape) for (name, shape), part in zip(shapes.items(), parts)}
