@@ -24,7 +24,9 @@ PHASE = Phase("chain", 1, "full", keeps_draws=True)
 def features(params):
     """Every hyper-parameter, sums over nodes (which have no order), and squares and products of them."""
     network = params["network"]
-    parts = [jnp.ravel(x) for x in jax.tree.leaves(params["prior"])] + [jnp.ravel(params["likelihood"]["log_scale"])]
+    parts = [jnp.ravel(x) for x in jax.tree.leaves(params["prior"])] + [
+        jnp.ravel(x) for x in jax.tree.leaves(params["likelihood"])
+    ]
     if "hidden" in network:
         gamma = jnp.concatenate([network["hidden"]["bias"][:, None], network["hidden"]["kernel"]], 1)
         beta, active = network["output"]["kernel"], (network["output"]["kernel"] != 0).any(0)

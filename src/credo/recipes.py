@@ -15,6 +15,7 @@ from credo.data.encoder import TableEncoder
 from credo.errors import InputError
 from credo.likelihoods.defaults import default_likelihood
 from credo.networks.mlp import MLP, mlp
+from credo.networks.shallow import Shallow, shallow
 from credo.registry import did_you_mean, find
 
 METHOD = "bayes_by_backprop"
@@ -31,13 +32,18 @@ class Recipe(NamedTuple):
 
 # Methods whose draws can make use of a richer model. A floor of a hundredth of the target's standard deviation keeps
 # heteroscedastic noise from spikes at rows that repeat.
-RECIPES = {"ensemble_chains": Recipe("mlp:32,32,32:tanh", 3.0, 4.0, "heteroscedastic:0.01")}
+RECIPES = {
+    "ensemble_chains": Recipe("mlp:32,32,32:tanh", 3.0, 4.0, "heteroscedastic:0.01"),
+    "gibbs": Recipe("shallow:8"),
+    "reversible_jump": Recipe("shallow:12"),
+}
 PRIORS: dict[str, Callable[..., Any]] = {
     "normal": priors.normal,
     "fan_in_normal": priors.fan_in_normal,
     "laplace": priors.laplace,
     "student_t": priors.student_t,
     "scale_mixture": priors.scale_mixture,
+    "node_hierarchy": priors.node_hierarchy,
 }
 LIKELIHOODS: dict[str, tuple[str, ...]] = {
     "regression": ("gaussian", "student_t", "heteroscedastic"),
@@ -46,20 +52,28 @@ LIKELIHOODS: dict[str, tuple[str, ...]] = {
     "count": ("negative_binomial", "poisson"),
 }
 MODEL_OPTIONS = ("prior", "likelihood", "noise", "temperature")
-MAY_BE_ZERO = ("warmup", "jitter", "beta")
+MAY_BE_ZERO = ("warmup", "jitter", "beta", "fresh")
 
 
-def parse_network(text: str) -> MLP:
-    """A network from "mlp:50,50" or "mlp:50,50:tanh"; "mlp:" alone is a linear model.
+def parse_network(text: str) -> MLP | Shallow:
+    """A network from "mlp:50,50" or "mlp:50,50:tanh" ("mlp:" alone is a linear model), or from "shallow:8" or
+    "shallow:8:intercept:tanh": one hidden layer, what stands beside it, its activation.
 
     Example:
         >>> parse_network("mlp:50,20:tanh").widths
         (50, 20)
+        >>> parse_network("shallow:8").beside
+        'linear'
     """
     name, *rest = text.replace(" ", "").split(":")
+    if name == "shallow" and 1 <= len(rest) <= 3 and rest[0].isdigit():
+        return shallow(int(rest[0]), *rest[1:])
     widths = [width for width in rest[0].split(",") if width] if rest else []
     if name != "mlp" or not 1 <= len(rest) <= 2 or not all(width.isdigit() for width in widths):
-        raise InputError(f'Unknown network {text!r}: write "mlp:50,50" or, with an activation, "mlp:50,50:tanh".')
+        raise InputError(
+            f'Unknown network {text!r}: write "mlp:50,50" or, with an activation, "mlp:50,50:tanh", or "shallow:8" for '
+            "one layer of nodes beside a linear part."
+        )
     activation = rest[1] if len(rest) > 1 else "relu"
     return mlp([int(width) for width in widths], activation)
 
@@ -174,17 +188,21 @@ def table_model(
     temperature = options.get("temperature", 1.0)
     if not isinstance(temperature, int | float) or not 0 < temperature < math.inf:
         raise InputError(f"temperature must be a positive number, got {temperature!r}.")
+    net = parse_network(usual.network if network is None else network)
     return Model(
-        parse_network(usual.network if network is None else network),
-        parse_prior(options["prior"]) if "prior" in options else default_prior(encoder.task, method),
+        net,
+        parse_prior(options["prior"]) if "prior" in options else default_prior(encoder.task, method, net),
         _likelihood(encoder, options.get("likelihood"), options.get("noise")),
         float(temperature),
         None,
     )
 
 
-def default_prior(task: str, method: Any = METHOD) -> Any:
-    """The prior of a table's network: a fan-in scaled normal, wider for classes, whose logits may have to be large."""
+def default_prior(task: str, method: Any = METHOD, network: Any = None) -> Any:
+    """The prior of a table's network: a fan-in scaled normal, wider for classes, whose logits may have to be large; the
+    node hierarchy for a shallow network."""
+    if isinstance(network, Shallow):
+        return priors.node_hierarchy()
     usual = recipe(method)
     return priors.fan_in_normal(usual.scale if task in ("regression", "count") else usual.class_scale)
 

@@ -32,6 +32,8 @@ class Row:
     exact_on: str
     quick: tuple[tuple[str, Any], ...] = ()  # settings that are enough on the small problems of the tests
     thin: int = 1  # steps for each draw that tests and audits keep, where one step moves a chain only a little
+    networks: str = "any"  # "nodes": networks of at most one hidden layer, which are a sum of nodes
+    likelihoods: str = "any"  # "normal": those that are normal given the outputs, or given the outputs and variates
 
     def quick_settings(self) -> dict[str, Any]:
         """Settings for small problems."""
@@ -186,6 +188,8 @@ ROWS = (
         "E1",
         "posterior",
         (("chains", 4), ("warmup", 300)),
+        networks="nodes",
+        likelihoods="normal",
     ),
     Row(
         "reversible_jump",
@@ -194,6 +198,8 @@ ROWS = (
         "E2",
         "architectures",
         (("chains", 4), ("warmup", 300)),
+        networks="nodes",
+        likelihoods="normal",
     ),
     Row(
         "smc",

@@ -123,3 +123,11 @@ def test_selection_of_inputs_leaves_the_prior_as_it_is(method):
     problem = model(2, "linear")
     z = scores(method, problem=problem, sample=selected_prior(problem, 0.4), inputs=TWO)
     assert np.abs(z).max() < bound(z)
+
+
+@pytest.mark.full
+def test_two_classes_leave_the_prior_as_it_is():
+    problem = model(2, "linear")
+    problem = credo.Model(problem.network, problem.prior, credo.likelihoods.bernoulli())
+    z = scores(Gibbs(warmup=0, passes=1), problem=problem)
+    assert np.abs(z).max() < bound(z)

@@ -66,6 +66,9 @@ class Method:
         """The model as this method sees it, with sentences on what changed; Refusal where mathematics forbids."""
         return model, []
 
+    def check_weights(self, model: Model, weights: Any) -> None:
+        """Refusal where the rows' weights (on the host) are such that mathematics forbids them."""
+
     def phases(self, num_data: int, steps: int) -> tuple[Phase, ...]:
         """The phases of a fit; `steps` is the length of the main one."""
         raise TypeError(f"{type(self).__name__} does not say its phases")

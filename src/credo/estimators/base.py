@@ -56,7 +56,8 @@ class BayesianEstimator(BaseEstimator):
     def _infer(self, inputs: np.ndarray, targets: np.ndarray, weight: np.ndarray, likelihood: Likelihood) -> Self:
         """Learn from rows that are on their final scale of targets; inputs are standardised here."""
         self.input_scale_ = Standard.learn(inputs, weight) if self.standardise else Standard.identity(inputs.shape[1])
-        network, prior = make_network(self.network, self.method), make_prior(self.prior, self._kind, self.method)
+        network = make_network(self.network, self.method)
+        prior = make_prior(self.prior, self._kind, self.method, network)
         model = Model(network, prior, likelihood, 1.0, None)
         method = make_method(self.method, self.settings)
         seeds = check_random_state(self.random_state).randint(LARGEST_SEED, size=2)

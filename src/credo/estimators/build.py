@@ -36,10 +36,10 @@ def make_network(network: Any, method: Any = METHOD) -> Any:
     return network
 
 
-def make_prior(prior: Any, kind: str, method: Any = METHOD) -> Any:
-    """A prior from words ("normal:0.5") or itself; None is the `fan_in_normal` of a "regressor" or "classifier"."""
+def make_prior(prior: Any, kind: str, method: Any = METHOD, network: Any = None) -> Any:
+    """A prior from words ("normal:0.5") or itself; None is that of a table for a "regressor" or "classifier"."""
     if prior is None:
-        return default_prior("regression" if kind == "regressor" else "multiclass", method)
+        return default_prior("regression" if kind == "regressor" else "multiclass", method, network)
     if isinstance(prior, str):
         return parse_prior(prior)
     if not hasattr(prior, "bind"):

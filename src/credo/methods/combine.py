@@ -89,6 +89,9 @@ class Subset(Method):
     def prepare(self, model: Model) -> tuple[Model, list[str]]:
         return self.method.prepare(model)
 
+    def check_weights(self, model: Model, weights: Any) -> None:
+        self.method.check_weights(model, weights)
+
     def phases(self, num_data: int, steps: int) -> tuple[Phase, ...]:
         return self.method.phases(num_data, steps)
 

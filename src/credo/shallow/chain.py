@@ -5,6 +5,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from credo.core.batch import Batch
 from credo.core.method import Info, Method, Phase
@@ -13,11 +14,12 @@ from credo.core.network import Variables
 from credo.core.nodes import Nodes, with_constant
 from credo.core.tree import leaf, struct
 from credo.errors import InputError, Refusal
-from credo.likelihoods import Gaussian
+from credo.likelihoods import Bernoulli, Gaussian
 from credo.methods.chains import inferring
 from credo.posteriors import Samples
 from credo.shallow.conditionals import draw_hyper, draw_noise, hyper_wanted, noise_wanted
 from credo.shallow.marginal import draw
+from credo.shallow.polya_gamma import polya_gamma
 from credo.shallow.prior_view import PriorView
 from credo.shallow.selection import flip_inputs
 from credo.shallow.state import ShallowState
@@ -55,16 +57,22 @@ class ShallowMethod(Method):
         if not isinstance(self.input_share, jax.core.Tracer) and not 0 < self.input_share < 1:
             raise InputError(f"input_share is a probability between 0 and 1, got {self.input_share}.")
         nodes_of(model)
-        if not isinstance(model.likelihood, Gaussian):
+        if not isinstance(model.likelihood, Gaussian | Bernoulli):
             raise Refusal(
-                f"The coefficients of the nodes are integrated out, which has a closed form under Gaussian noise of one "
-                f"size only, not under the {type(model.likelihood).__name__} likelihood."
+                "The coefficients of the nodes are integrated out, which has a closed form under Gaussian noise of one "
+                "size and, by Pólya-gamma variates, for two classes; not under the "
+                f"{type(model.likelihood).__name__} likelihood."
             )
-        if model.fixed is not None:
-            raise Refusal("Coefficients are integrated out all together; this method holds no parameter fixed.")
         if not isinstance(model.temperature, jax.core.Tracer) and model.temperature != 1.0:
             raise Refusal("Its conditionals are those of temperature 1: tempered hyper-priors are not conjugate.")
         return inferring(model)
+
+    def check_weights(self, model: Model, weights: Any) -> None:
+        if isinstance(model.likelihood, Bernoulli) and not np.isin(weights, (0, 1)).all():
+            raise Refusal(
+                "Pólya-gamma variates stand for whole rows of two classes, so weights must be 0 or 1; repeat rows "
+                "instead."
+            )
 
     def phases(self, num_data: int, steps: int) -> tuple[Phase, ...]:
         sample = Phase("sample", steps, "full", keeps_draws=True, program="chain")
@@ -116,7 +124,7 @@ class ShallowMethod(Method):
         self, noise: PyTree, model: Model, phase: Phase, state: ShallowState, batch: Batch
     ) -> tuple[ShallowState, Info]:
         nodes, likelihood = nodes_of(model), model.likelihood
-        rows = self._rows(likelihood, state, batch)
+        rows = self._rows(noise["key"], nodes, likelihood, state, batch)
         view = PriorView(model, nodes, state.gamma, state.coefs, state.hyper)
         if self.select_inputs:
             state, rows = flip_inputs(noise, nodes, rows, view, state, self.input_share, self.masked)
@@ -143,13 +151,18 @@ class ShallowMethod(Method):
             return None
         return jnp.concatenate([jnp.ones(place.design.shape[0] - nodes.num, place.active.dtype), place.active])
 
-    def _rows(self, likelihood: Any, state: ShallowState, batch: Batch) -> Rows:
+    def _rows(self, key: jax.Array, nodes: Nodes, likelihood: Any, state: ShallowState, batch: Batch) -> Rows:
+        """The data as a regression: as they are under Gaussian noise, given fresh Pólya-gamma variates for classes."""
         dtype = state.gamma.dtype
-        sigma = jnp.broadcast_to(likelihood.sigma(state.noise), batch.targets.shape[1:]).astype(dtype)
-        precision = batch.weight.astype(dtype)[:, None] * sigma**-2.0
         inputs = with_constant(batch.inputs, dtype)
-        seen = jnp.concatenate([jnp.ones(1, dtype), state.used])
-        return Rows(inputs * seen if self.select_inputs else inputs, inputs, batch.targets.astype(dtype), precision)
+        seen = inputs * jnp.concatenate([jnp.ones(1, dtype), state.used]) if self.select_inputs else inputs
+        weight = batch.weight.astype(dtype)[:, None]
+        if isinstance(likelihood, Bernoulli):
+            logits = nodes.design(seen, state.gamma) @ state.coefs.T
+            omega = polya_gamma(jax.random.fold_in(key, 2), logits)
+            return Rows(seen, inputs, (batch.targets.astype(dtype)[:, None] - 0.5) / omega, weight * omega)
+        sigma = jnp.broadcast_to(likelihood.sigma(state.noise), batch.targets.shape[1:]).astype(dtype)
+        return Rows(seen, inputs, batch.targets.astype(dtype), weight * sigma**-2.0)
 
     def params(self, nodes: Nodes, state: ShallowState) -> PyTree:
         """All parameters of the model, those of unused inputs 0."""
@@ -171,6 +184,8 @@ class ShallowMethod(Method):
 
 def nodes_of(model: Model) -> Nodes:
     """How the model's network is a sum of nodes, or a refusal."""
+    if model.fixed is not None:
+        raise Refusal("Coefficients are integrated out all together, so this method holds no parameter fixed.")
     nodes = model.network.nodes() if hasattr(model.network, "nodes") else None
     if nodes is None:
         raise Refusal(

@@ -206,6 +206,8 @@ def fit(
         stages.append((part, prepared))
         notes += said
     source = Source(stages[-1][1], data, stream)
+    for part, prepared in stages:
+        part.check_weights(prepared, source.weight)
     placement = place(method.members, getattr(method, "over", "auto"), all(p.lockstep for p in parts), mesh)
     size = batch_size or (source.num_rows if source.num_rows <= 512 and not source.streamed else 128)
     size = min(size, source.num_rows)
