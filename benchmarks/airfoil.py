@@ -4,9 +4,9 @@
 
 DIR has `airfoil/airfoil.npz` with `data` [1503, 6], the target in the last column. Split s takes the first 80 % of
 `numpy.random.default_rng(s).permutation(1503)` to learn from. Encoding, network, prior and noise are those that a table
-gets (`credo.data`, `credo.recipes`), nothing is chosen on test rows. A length n is n steps of warm-up and n draws of every chain. Seconds
-are those of the fit on this machine, compilation included. Published for a Bayesian deep ensemble: RMSE 0.1215,
-negative log-likelihood −0.91 after 240 s on ten cores.
+gets (`credo.data`, `credo.recipes`), nothing is chosen on test rows. A length n is n steps of warm-up and n draws of
+every chain. Seconds are those of the fit on this machine, compilation included. Published for a Bayesian deep ensemble:
+RMSE 0.1215, negative log-likelihood −0.91 after 240 s on ten cores.
 """
 
 import argparse

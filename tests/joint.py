@@ -1,8 +1,8 @@
 """Geweke's joint-distribution test: a sampler's kernel and the likelihood's draws must leave the prior as it is.
 
-Geweke (2004), Getting it right: joint distribution tests of posterior simulators. Draws of (θ, y) straight from the model
-are compared with a chain that alternates y ~ p(y | θ) with one step of the sampler given y. Both have the same marginal
-distribution of θ exactly when the step leaves the posterior invariant.
+Geweke (2004), Getting it right: joint distribution tests of posterior simulators. Draws of (θ, y) straight from the
+model are compared with a chain that alternates y ~ p(y | θ) with one step of the sampler given y. Both have the same
+marginal distribution of θ exactly when the step leaves the posterior invariant.
 """
 
 import dataclasses
@@ -33,7 +33,9 @@ def features(params):
         parts += [active.sum()[None].astype(gamma.dtype), (gamma[:, 1:] != 0).any(0).astype(gamma.dtype)]
         parts += [(active[:, None] * gamma).sum(0), beta.sum(1), (beta @ jnp.tanh(gamma)).ravel()]
     if "linear" in network:
-        parts += [network["linear"]["bias"]] + ([network["linear"]["kernel"].ravel()] if "kernel" in network["linear"] else [])
+        parts += [network["linear"]["bias"]] + (
+            [network["linear"]["kernel"].ravel()] if "kernel" in network["linear"] else []
+        )
     values = jnp.concatenate(parts)
     bounded = jnp.tanh(values)  # heavy tails would make moments and their errors wild
     return jnp.concatenate([bounded, bounded**2, bounded[:-1] * bounded[1:]])
@@ -62,7 +64,7 @@ def from_chain(key, model, method, inputs, chains, steps, thin, sample=None):
         return method.step(noise, model, PHASE, state, batch)
 
     def kept(state, key):
-        state, info = jax.lax.scan(lambda s, k: (turn(s, k)[0], None), state, jax.random.split(key, thin))
+        state, _ = jax.lax.scan(lambda s, k: (turn(s, k)[0], None), state, jax.random.split(key, thin))
         return state, features(method.params(model.network.nodes(), state))
 
     def chain(key):

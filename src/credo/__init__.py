@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from credo import adapters as adapters
+    from credo import applications as applications
     from credo import audit as audit
     from credo import diagnostics as diagnostics
     from credo import likelihoods as likelihoods
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from credo import posteriors as posteriors
     from credo import priors as priors
     from credo import recalibration as recalibration
+    from credo import shallow as shallow
     from credo.adapters import from_equinox as from_equinox
     from credo.adapters import from_flax as from_flax
     from credo.adapters import from_functions as from_functions
@@ -33,6 +35,7 @@ __version__ = "0.1.0"
 # Names are loaded when first used, so that `credo --help` never pays for JAX.
 _MODULES = (
     "adapters",
+    "applications",
     "audit",
     "diagnostics",
     "estimators",
@@ -43,6 +46,7 @@ _MODULES = (
     "posteriors",
     "priors",
     "recalibration",
+    "shallow",
 )
 _NAMES = {
     "Checkpoint": "credo.training.checkpoint",

@@ -9,7 +9,7 @@ import pytest
 from credo.cli.main import app
 from credo.registry import METHODS
 
-COMMANDS = ["demo", "fit", "predict", "evaluate", "report", "resume", "methods", "audit"]
+COMMANDS = ["demo", "fit", "predict", "evaluate", "effects", "report", "resume", "methods", "audit"]
 
 
 def test_help_imports_neither_jax_nor_pandas():

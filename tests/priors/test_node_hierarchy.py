@@ -76,7 +76,7 @@ def test_draws_have_the_means_and_covariances_they_claim():
 
 def test_other_networks_and_bad_numbers_are_refused():
     model = credo.Model(credo.networks.mlp([3]), credo.priors.node_hierarchy(), credo.likelihoods.gaussian(0.1))
-    with pytest.raises(Refusal, match="credo.networks.shallow"):
+    with pytest.raises(Refusal, match=r"credo\.networks\.shallow"):
         credo.fit(jax.random.key(0), model, (np.ones((8, 1)), np.ones(8)), "map", steps=2)
     with pytest.raises(InputError, match="freedom"):
         credo.priors.node_hierarchy(freedom=1.0)

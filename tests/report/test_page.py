@@ -16,7 +16,7 @@ from credo.report.write import render
 from .conftest import EVIL, make_run, numbers_table
 
 EVERY = ["In words", "Status and advice", "Scores", "Predictions", "Calibration", "Noise and lack of knowledge"]
-EVERY += ["Can this be believed?", "Training", "Configuration", "Versions"]
+EVERY += ["What the inputs do", "Can this be believed?", "Training", "Configuration", "Versions"]
 VOID = {"meta", "br", "path", "use", "rect", "image"}
 
 

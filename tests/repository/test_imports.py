@@ -26,6 +26,7 @@ FAMILY = {"runs": "artifacts", "codec": "artifacts", "folders": "artifacts", "te
 # Packages beside the layers: they know core alone. Who may use them: the first layer that may, and all above it.
 BESIDE = {"data": "training", "networks": "audit", "adapters": "audit"}
 EXCEPTIONS = {
+    ("methods/__init__.py", "shallow"): "names for type checkers: every registered method is `credo.methods.Name`",
     ("priors/as_prior.py", "posteriors"): "a posterior over weights is the next prior",
     ("training/fit.py", "artifacts"): "Fit.save: what users call lives on the result; imported when called",
     ("training/fit.py", "diagnostics"): "Fit.diagnostics, summary, to_arviz: likewise; imported when asked for",

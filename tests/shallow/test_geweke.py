@@ -44,7 +44,7 @@ class BetaFirst(Gibbs):
     def update_nodes(self, variates, nodes, rows, view, state):
         stale = place_of(nodes, rows, view, state.gamma, state.active, False)
         place, walk, metrics = super().update_nodes(variates, nodes, rows, view, state)
-        return place._replace(solved=stale.solved), walk, metrics
+        return place._replace(sums=stale.sums), walk, metrics
 
 
 def test_gibbs_leaves_the_prior_as_it_is():
@@ -64,7 +64,7 @@ def test_a_ratio_without_the_prior_is_caught(monkeypatch):
 
 
 def jump_prior(problem, more):
-    """Draws of the prior of `ReversibleJump`: a number of nodes, then everything else, coefficients 0 without a node."""
+    """Draws of the prior of `ReversibleJump`: a number of nodes, then everything else; no node, no coefficient."""
     nodes = problem.network.num_nodes
     batch = Batch(jnp.asarray(INPUTS), jnp.zeros((len(INPUTS), 1)), jnp.ones(len(INPUTS)), jnp.asarray(6.0))
 

@@ -43,7 +43,9 @@ def test_marginal_and_conditional_are_those_of_a_normal(active):
         np.testing.assert_allclose(solved.log_marginal, whole.logpdf(targets[:, 0]) - alone, rtol=1e-10)
         posterior = np.linalg.inv(np.diag(d) + z.T @ (precision * z))
         mean = posterior @ (d * m + z.T @ (precision * targets)[:, 0])
-        draws = np.asarray(jax.vmap(lambda e: draw(solved, e, mask)[0])(jax.random.normal(jax.random.key(0), (20_000, 1, 4))))
+        draws = np.asarray(
+            jax.vmap(lambda e: draw(solved, e, mask)[0])(jax.random.normal(jax.random.key(0), (20_000, 1, 4)))
+        )
         assert (draws[:, ~on] == 0).all()
         # 20,000 draws: five standard errors are 0.036 standard deviations of a mean, 5 % of a variance.
         np.testing.assert_allclose(draws[:, on].mean(0), mean, atol=0.036 * np.sqrt(np.diag(posterior)).max())

@@ -6,9 +6,9 @@ import pandas as pd
 import pytest
 
 import credo
+from credo.data.encoder import TableEncoder
 from credo.errors import Refusal
 from credo.recipes import parse_network, table_model
-from credo.data.encoder import TableEncoder
 from credo.shallow.gibbs import Gibbs
 from credo.shallow.reversible_jump import ReversibleJump
 

@@ -1,4 +1,4 @@
-"""`reversible_jump` (E2): the posterior of the number of nodes against brute force, and on data of known architecture."""
+"""`reversible_jump` (E2): the posterior of the number of nodes against brute force, and on data of known form."""
 
 import jax
 import numpy as np

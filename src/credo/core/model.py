@@ -130,5 +130,12 @@ class Model:
         return dataclasses.replace(self, likelihood=self.likelihood.inferring())
 
 
+def inferring(model: Model) -> tuple[Model, list[str]]:
+    """The model as samplers see it: points that others learn are under their prior, and a sentence says so."""
+    if not model.likelihood.point:
+        return model, []
+    return model.inferring(), ['noise="learned" is sampled under its default prior by this method.']
+
+
 def _is_none(x: Any) -> bool:
     return x is None

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from credo.methods.combine import then as then
     from credo.methods.deep_ensemble import DeepEnsemble as DeepEnsemble
     from credo.methods.ensemble_chains import EnsembleChains as EnsembleChains
-    from credo.shallow.gibbs import Gibbs as Gibbs
-    from credo.shallow.reversible_jump import ReversibleJump as ReversibleJump
     from credo.methods.hmc import HMC as HMC
     from credo.methods.importance_sampling import ImportanceSampling as ImportanceSampling
     from credo.methods.ivon import IVON as IVON
@@ -40,6 +38,8 @@ if TYPE_CHECKING:
     from credo.methods.svgd import SVGD as SVGD
     from credo.methods.swag import SWAG as SWAG
     from credo.methods.swag import MultiSWAG as MultiSWAG
+    from credo.shallow.gibbs import Gibbs as Gibbs
+    from credo.shallow.reversible_jump import ReversibleJump as ReversibleJump
 
 _COMBINATORS = ("replicate", "subset", "then")
 

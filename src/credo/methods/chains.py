@@ -11,7 +11,7 @@ from blackjax.adaptation.window_adaptation import build_schedule
 
 from credo.core.batch import Batch
 from credo.core.method import Info, Method, Phase
-from credo.core.model import Model
+from credo.core.model import Model, inferring
 from credo.core.network import Variables
 from credo.core.tree import Layout, leaf, struct
 from credo.errors import InputError, Refusal
@@ -19,13 +19,6 @@ from credo.posteriors import Samples
 
 PyTree = Any
 MASSES = ("diagonal", "dense", "identity")
-
-
-def inferring(model: Model) -> tuple[Model, list[str]]:
-    """The model as samplers see it: points that others learn are under their prior, and a sentence says so."""
-    if not model.likelihood.point:
-        return model, []
-    return model.inferring(), ['noise="learned" is sampled under its default prior by this method.']
 
 
 @struct

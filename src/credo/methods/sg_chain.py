@@ -9,11 +9,10 @@ import numpy as np
 
 from credo.core.batch import Batch
 from credo.core.method import Info, Method, Phase
-from credo.core.model import Model
+from credo.core.model import Model, inferring
 from credo.core.network import Variables
 from credo.core.tree import Layout, leaf, struct
 from credo.errors import InputError
-from credo.methods.chains import inferring
 from credo.methods.map import MAP, PointState
 from credo.methods.sg_tuning import (
     BY_NOISE,

@@ -14,11 +14,10 @@ from jax.scipy.special import logsumexp
 
 from credo.core.batch import Batch
 from credo.core.method import Info, Method, Phase
-from credo.core.model import Model
+from credo.core.model import Model, inferring
 from credo.core.network import Variables
 from credo.core.tree import Layout, leaf, struct, take
 from credo.errors import InputError
-from credo.methods.chains import inferring
 from credo.methods.metropolis import walk
 from credo.methods.prior_draws import check_drawable
 from credo.posteriors import Particles

@@ -15,6 +15,8 @@ from credo.priors.horseshoe import Horseshoe as Horseshoe
 from credo.priors.horseshoe import horseshoe as horseshoe
 from credo.priors.laplace import LaplacePrior as LaplacePrior
 from credo.priors.laplace import laplace as laplace
+from credo.priors.node_hierarchy import NodeHierarchy as NodeHierarchy
+from credo.priors.node_hierarchy import node_hierarchy as node_hierarchy
 from credo.priors.normal import Normal as Normal
 from credo.priors.normal import normal as normal
 from credo.priors.scale_mixture import ScaleMixture as ScaleMixture
@@ -29,5 +31,3 @@ from credo.priors.scales import inverse_gamma as inverse_gamma
 from credo.priors.scales import log_normal as log_normal
 from credo.priors.student_t import StudentTPrior as StudentTPrior
 from credo.priors.student_t import student_t as student_t
-from credo.priors.node_hierarchy import NodeHierarchy as NodeHierarchy
-from credo.priors.node_hierarchy import node_hierarchy as node_hierarchy

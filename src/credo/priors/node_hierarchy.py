@@ -24,8 +24,8 @@ class NodeHierarchy:
 
         μ_β ~ N(0, m_β²),   σ_β² ~ IG(shape, rate),   μ_γ ~ N(0, m_γ² I),   S_γ⁻¹ ~ Wishart(ν, V),  E S_γ = s_γ² I.
 
-    Hyper-parameters are `{"output": {"mean": μ_β, "log_scale": log σ_β}, "hidden": {"mean": μ_γ, "root": …}}`, where the
-    root is the lower triangle L of S_γ⁻¹ = LL', row by row, with the logarithms of its diagonal.
+    Hyper-parameters are `{"output": {"mean": μ_β, "log_scale": log σ_β}, "hidden": {"mean": μ_γ, "root": …}}`, where
+    the root is the lower triangle L of S_γ⁻¹ = LL', row by row, with the logarithms of its diagonal.
     """
 
     output_mean: Any = leaf(default=1.0)  # m_β

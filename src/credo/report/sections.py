@@ -4,7 +4,9 @@ from matplotlib.figure import Figure
 
 from credo.report.advice import advice
 from credo.report.belief import TITLE, belief
+from credo.report.effects import input_section
 from credo.report.html import Section, bullets, gallery, paragraphs, table
+from credo.report.nodes import node_section
 from credo.report.plots import CAPTIONS, MOST_OUTPUTS, of_training, of_views
 from credo.report.run import RunData
 from credo.report.tables import score_rows, setting_rows
@@ -34,6 +36,8 @@ def run_sections(run: RunData, level: int = 2, prefix: str = "run") -> list[Sect
         head = ("Score", "Value", "What it says")
         sections.append(Section("Scores", table(head, score_rows(run.metrics)), level))
     for title, names in PLACES.items():
+        if title == "Training":
+            sections += [*input_section(run, level, prefix), *node_section(run.fit, level, prefix)]
         some = {k: f for name in names for k, f in drawn.items() if k.rstrip("_0123456789") == name}
         if some or (title == "Noise and lack of knowledge" and run.views):
             sections.append(Section(title, _figures(run, title, some, prefix), level))

@@ -29,8 +29,14 @@ def axes(title: str, x: str, y: str, size: tuple[float, float] = SIZE) -> tuple[
     """A figure with one set of axes in the house style."""
     figure = Figure(figsize=size, dpi=110, layout="constrained")
     area = figure.add_subplot()
+    dress(area, title, x, y)
+    return figure, area
+
+
+def dress(area: Axes, title: str, x: str, y: str, size: float = 11.5) -> None:
+    """The house style for one set of axes; `size` is that of the title."""
     area.set_facecolor("none")
-    retitle(area, title)
+    retitle(area, title, size=size)
     area.set_xlabel(x, fontsize=10, color=INK)
     area.set_ylabel(y, fontsize=10, color=INK)
     area.tick_params(colors=INK, labelsize=9.5, length=3)
@@ -38,12 +44,11 @@ def axes(title: str, x: str, y: str, size: tuple[float, float] = SIZE) -> tuple[
     area.spines[["left", "bottom"]].set_color(MUTED)
     area.grid(color=MUTED, alpha=0.22, linewidth=0.7)
     area.set_axisbelow(True)
-    return figure, area
 
 
-def retitle(area: Axes, title: str, pad: float = 8) -> None:
+def retitle(area: Axes, title: str, pad: float = 8, size: float = 11.5) -> None:
     """Set the title, `pad` points above the axes."""
-    area.set_title(title, fontsize=11.5, fontweight="bold", color=INK, loc="left", pad=pad)
+    area.set_title(title, fontsize=size, fontweight="bold", color=INK, loc="left", pad=pad)
 
 
 def title_of(area: Axes) -> str:

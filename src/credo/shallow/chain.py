@@ -9,21 +9,20 @@ import numpy as np
 
 from credo.core.batch import Batch
 from credo.core.method import Info, Method, Phase
-from credo.core.model import Model
+from credo.core.model import Model, inferring
 from credo.core.network import Variables
 from credo.core.nodes import Nodes, with_constant
 from credo.core.tree import leaf, struct
 from credo.errors import InputError, Refusal
 from credo.likelihoods import Bernoulli, Gaussian
-from credo.methods.chains import inferring
 from credo.posteriors import Samples
 from credo.shallow.conditionals import draw_hyper, draw_noise, hyper_wanted, noise_wanted
-from credo.shallow.marginal import draw
+from credo.shallow.marginal import Solved, draw, solve
 from credo.shallow.polya_gamma import polya_gamma
 from credo.shallow.prior_view import PriorView
 from credo.shallow.selection import flip_inputs
 from credo.shallow.state import ShallowState
-from credo.shallow.sweep import Place, Rows
+from credo.shallow.sweep import Place, Rows, mask
 from credo.shallow.variates import Wanted, draw_all
 from credo.shallow.walk import Walk, start_walk
 
@@ -96,7 +95,9 @@ class ShallowMethod(Method):
         key_all, key_spare = jax.random.split(key)
         outputs, nodes = state.coefs.shape[0], state.gamma.shape[0]
         wanted = self.nodes_wanted(model, state) | Wanted({"coefs": state.coefs.shape})
-        wanted = wanted | hyper_wanted(model, state.hyper, nodes, outputs) | noise_wanted(model, state.noise, state.rows)
+        wanted = (
+            wanted | hyper_wanted(model, state.hyper, nodes, outputs) | noise_wanted(model, state.noise, state.rows)
+        )
         if self.select_inputs:
             inputs = state.used.shape[0]
             wanted = wanted | Wanted({"reborn": (inputs, nodes)}, {"flip_log_u": (inputs,)})
@@ -129,8 +130,8 @@ class ShallowMethod(Method):
         if self.select_inputs:
             state, rows = flip_inputs(noise, nodes, rows, view, state, self.input_share, self.masked)
         place, walk, metrics = self.update_nodes(noise, nodes, rows, view, state)
-        columns = self.columns(nodes, place)
-        coefs = draw(place.solved, noise["coefs"], columns)
+        columns = mask(nodes, place.design, place.active, self.masked)
+        coefs = self.draw_coefficients(noise, solve(place.sums, view.coefficients, columns), columns)
         state = dataclasses.replace(state, gamma=place.gamma, coefs=coefs, active=place.active, walk=walk)
         outputs = place.design.T @ coefs.T
         squares = (batch.weight[:, None] * (rows.targets - outputs) ** 2).sum(0)
@@ -145,11 +146,9 @@ class ShallowMethod(Method):
             metrics = metrics | {"log_density": model.log_joint(Variables(params, state.network), batch)[0]}
         return state, Info(metrics, jax.tree.map(lambda x: x.astype(jnp.float32), params))
 
-    def columns(self, nodes: Nodes, place: Place) -> jax.Array | None:
-        """Which columns of the design have a coefficient."""
-        if not self.masked:
-            return None
-        return jnp.concatenate([jnp.ones(place.design.shape[0] - nodes.num, place.active.dtype), place.active])
+    def draw_coefficients(self, variates: PyTree, solved: Solved, columns: jax.Array | None) -> jax.Array:
+        """Coefficients from their exact conditional given the nodes as they are now."""
+        return draw(solved, variates["coefs"], columns)
 
     def _rows(self, key: jax.Array, nodes: Nodes, likelihood: Any, state: ShallowState, batch: Batch) -> Rows:
         """The data as a regression: as they are under Gaussian noise, given fresh Pólya-gamma variates for classes."""

@@ -103,14 +103,15 @@ def noise_wanted(model: Model, noise: PyTree, rows: jax.Array) -> Wanted:
     """The randomness of one draw of σ; `rows` is the sum of the rows' weights."""
     if not noise:
         return Wanted()
-    shape, prior = noise["log_scale"].shape, model.likelihood.scale_prior
+    likelihood: Any = model.likelihood
+    shape, prior = noise["log_scale"].shape, likelihood.scale_prior
     if isinstance(prior, InverseGamma):
         return Wanted(gammas={"noise_gamma": jnp.broadcast_to(prior.shape + 0.5 * rows, shape)})
     return walk_wanted("noise", (NOISE_MOVES, *shape))
 
 
 def draw_noise(variates: Variates, likelihood: Any, noise: PyTree, squares: jax.Array, rows: jax.Array) -> PyTree:
-    """log σ given Σ w r² of each output [outputs] and Σ w: exact under an inverse-gamma prior, else by a random walk."""
+    """log σ given Σ w r² of each output [outputs] and Σ w: exact under an inverse-gamma prior, else a random walk."""
     if not noise:
         return noise
     prior = likelihood.scale_prior

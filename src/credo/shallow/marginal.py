@@ -1,6 +1,6 @@
 """Coefficients integrated out: regression on the columns that the nodes make, in closed form.
 
-Given the nodes, targets are t ~ N(Zc, W⁻¹) with a diagonal W, and the coefficients c ~ N(m, D⁻¹) with a diagonal D. Then
+Given the nodes, targets are t ~ N(Zc, W⁻¹) with a diagonal W, and the coefficients c ~ N(m, D⁻¹) with a diagonal D:
 
     log p(t | γ) = ½ log|D| − ½ log|A| + ½ h'A⁻¹h − ½ m'Dm + const,   A = D + Z'WZ,   h = Dm + Z'Wt,
 
@@ -43,7 +43,7 @@ def moments(design: jax.Array, targets: jax.Array, precision: jax.Array) -> Mome
 
 
 def with_row(old: Moments, place: jax.Array, square: jax.Array, cross: jax.Array) -> Moments:
-    """The sums after one row of the design has changed: its products with all rows [outputs, K] and with t [outputs]."""
+    """The sums after one row of the design has changed: its products with all rows [outputs, K] and with t."""
     new = old.square.at[:, place, :].set(square).at[:, :, place].set(square)
     return Moments(new, old.cross.at[:, place].set(cross))
 

@@ -38,8 +38,8 @@ class ReversibleJump(ShallowMethod):
     """The number of hidden nodes is unknown too: birth, death and moves of nodes (E2).
 
     y = u(x)'a + Σ_j d_j β_j ψ(γ_j'(1, x)) + ε with indicators d_j. The number M = Σ d_j has the prior p(M) ∝ λ^M up to
-    the network's number of nodes J, and every choice of M among J is as likely. A birth takes a free place and draws its
-    γ from the prior, a death frees a place; the coefficients are integrated out, so that the ratio is
+    the network's number of nodes J, and every choice of M among J is as likely. A birth takes a free place and draws
+    its γ from the prior, a death frees a place; the coefficients are integrated out, so that the ratio is
 
         p(D | γ̃, d̃, ν) p(M̃) / [p(D | γ, d, ν) p(M)]
 
@@ -140,7 +140,7 @@ class ReversibleJump(ShallowMethod):
             node = jnp.where(up, view.fresh(j, born, extra), old.gamma[j])
             active = old.active.at[j].set(up.astype(old.active.dtype))
             new, column = change(nodes, rows, view, old, j, node, active, True)
-            ratio = new.solved.log_marginal - old.solved.log_marginal + jnp.where(up, log_more, -log_more)
+            ratio = new.value - old.value + jnp.where(up, log_more, -log_more)
             taken = (log_u < ratio) & (can.sum() > 0)
             return accept_if(taken, nodes, new, old, j, column), taken.astype(node.dtype)
 

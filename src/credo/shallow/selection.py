@@ -12,6 +12,7 @@ from credo.shallow.state import ShallowState
 from credo.shallow.sweep import Rows, place_of
 
 PyTree = Any
+Carry = tuple[jax.Array, jax.Array, jax.Array]
 
 
 def flip_inputs(
@@ -30,9 +31,9 @@ def flip_inputs(
         return rows._replace(inputs=rows.all_inputs * jnp.concatenate([jnp.ones(1, used.dtype), used]))
 
     def value(gamma: jax.Array, used: jax.Array) -> jax.Array:
-        return place_of(nodes, seen(used), view, gamma, state.active, masked).solved.log_marginal
+        return place_of(nodes, seen(used), view, gamma, state.active, masked).value
 
-    def one(carry: tuple[jax.Array, ...], at: tuple[jax.Array, ...]) -> tuple[tuple[jax.Array, ...], None]:
+    def one(carry: Carry, at: tuple[jax.Array, ...]) -> tuple[Carry, None]:
         gamma, used, old = carry
         k, normals, log_u = at
         fresh = gamma.at[:, 1 + k].set(view.given_others(gamma, 1 + k, normals))

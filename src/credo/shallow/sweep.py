@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from credo.core.nodes import Nodes
-from credo.shallow.marginal import Moments, Solved, moments, solve, with_row
+from credo.shallow.marginal import Moments, moments, solve, with_row
 from credo.shallow.prior_view import PriorView
 
 
@@ -26,7 +26,7 @@ class Place(NamedTuple):
     gamma: jax.Array  # [nodes, dims]
     design: jax.Array  # [columns, n]
     sums: Moments
-    solved: Solved
+    value: jax.Array  # log p(D | γ), the coefficients integrated out
     active: jax.Array  # [nodes], 1 or 0
 
 
@@ -34,7 +34,8 @@ def place_of(nodes: Nodes, rows: Rows, view: PriorView, gamma: jax.Array, active
     """Columns, sums and marginal likelihood of these nodes."""
     design = nodes.design(rows.inputs, gamma).T
     sums = moments(design, rows.targets, rows.precision)
-    return Place(gamma, design, sums, solve(sums, view.coefficients, mask(nodes, design, active, masked)), active)
+    value = solve(sums, view.coefficients, mask(nodes, design, active, masked)).log_marginal
+    return Place(gamma, design, sums, value, active)
 
 
 def mask(nodes: Nodes, design: jax.Array, active: jax.Array, masked: bool) -> jax.Array | None:
@@ -45,7 +46,14 @@ def mask(nodes: Nodes, design: jax.Array, active: jax.Array, masked: bool) -> ja
 
 
 def change(
-    nodes: Nodes, rows: Rows, view: PriorView, old: Place, j: jax.Array, node: jax.Array, active: jax.Array, masked: bool
+    nodes: Nodes,
+    rows: Rows,
+    view: PriorView,
+    old: Place,
+    j: jax.Array,
+    node: jax.Array,
+    active: jax.Array,
+    masked: bool,
 ) -> tuple[Place, jax.Array]:
     """The place with another γ_j or other indicators, and that node's column. Only one row of the design is computed,
     and one row of the sums; the design itself is left for whoever accepts."""
@@ -54,16 +62,17 @@ def change(
     weighted = rows.precision * column[:, None]  # [n, outputs]
     square = (old.design @ weighted).T.at[:, at].set(column @ weighted)
     sums = with_row(old.sums, at, square, (weighted * rows.targets).sum(0))
-    solved = solve(sums, view.coefficients, mask(nodes, old.design, active, masked))
-    return Place(old.gamma.at[j].set(node), old.design, sums, solved, active), column
+    value = solve(sums, view.coefficients, mask(nodes, old.design, active, masked)).log_marginal
+    return Place(old.gamma.at[j].set(node), old.design, sums, value, active), column
 
 
 def accept_if(taken: jax.Array, nodes: Nodes, new: Place, old: Place, j: jax.Array, column: jax.Array) -> Place:
     """The new place where taken, else the old one."""
     at = old.design.shape[0] - nodes.num + j
     design = old.design.at[at].set(jnp.where(taken, column, old.design[at]))
-    chosen = jax.tree.map(lambda a, b: jnp.where(taken, a, b), new._replace(design=()), old._replace(design=()))
-    return chosen._replace(design=design)
+    pairs = ((new.gamma, new.sums, new.value, new.active), (old.gamma, old.sums, old.value, old.active))
+    gamma, sums, value, active = jax.tree.map(lambda a, b: jnp.where(taken, a, b), *pairs)
+    return Place(gamma, design, sums, value, active)
 
 
 def move_nodes(
@@ -94,7 +103,7 @@ def move_nodes(
         j, node, is_fresh, u = at
         new, column = change(nodes, rows, view, old, j, node, old.active, masked)
         prior = view.log_node(old.gamma, j, node) - view.log_node(old.gamma, j, old.gamma[j])
-        ratio = new.solved.log_marginal - old.solved.log_marginal + jnp.where(is_fresh > 0, 0.0, prior)
+        ratio = new.value - old.value + jnp.where(is_fresh > 0, 0.0, prior)
         taken = (u < ratio) & (old.active[j] > 0)
         return accept_if(taken, nodes, new, old, j, column), taken.astype(node.dtype)
 

@@ -20,8 +20,10 @@ class Wanted(NamedTuple):
     uniforms: Mapping[str, tuple[int, ...]] = {}
     gammas: Mapping[str, jax.Array] = {}
 
-    def __or__(self, other: "Wanted") -> "Wanted":  # type: ignore[override]
-        return Wanted(*({**a, **b} for a, b in zip(self, other)))
+    def __or__(self, other: "Wanted") -> "Wanted":
+        return Wanted(
+            {**self.normals, **other.normals}, {**self.uniforms, **other.uniforms}, {**self.gammas, **other.gammas}
+        )
 
 
 def draw_all(key: jax.Array, wanted: Wanted) -> dict[str, jax.Array]:

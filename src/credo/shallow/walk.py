@@ -44,7 +44,7 @@ def learn(walk: Walk, gamma: jax.Array, accepted: jax.Array, walked: jax.Array, 
         accepted, walked: of each node, 1 where the proposal was taken, and where it was one of this walk.
     """
     count = walk.count + 1
-    rate = walked * jnp.maximum(2.0 * count ** -0.6, 0.02)
+    rate = walked * jnp.maximum(2.0 * count**-0.6, 0.02)
     log_scale = walk.log_scale + rate * (accepted - TARGET)
     off = gamma - walk.mean
     mean = walk.mean + (1 - MEMORY) * off

@@ -1,0 +1,249 @@
+"""Nonlinear autoregression: a shallow network from the last values of a series to the next one."""
+
+import dataclasses
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from credo.applications.forecast import Forecast, OneStep
+from credo.core.model import Model
+from credo.core.network import Variables
+from credo.core.predict import predict
+from credo.errors import InputError, Refusal
+from credo.likelihoods import gaussian
+from credo.networks import shallow
+from credo.priors import inverse_gamma, node_hierarchy
+from credo.training.fit import Fit, fit
+
+PyTree = Any
+LEAST_MORE = 2  # rows beyond the number of lags
+
+
+@dataclasses.dataclass(frozen=True)
+class Autoregression:
+    """A fitted autoregression; see `autoregression`.
+
+    Attributes:
+        fit: the fit, to standardised values. Its inputs are the lagged values, in the order of `lags`.
+        lags: how many steps back each input lies.
+        series: the values that it was fitted to.
+        shift, scale: mean and standard deviation of `series`.
+    """
+
+    fit: Fit
+    lags: tuple[int, ...]
+    series: np.ndarray
+    shift: float
+    scale: float
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """A name for each input, for `credo.shallow.effects`."""
+        return tuple(f"lag {lag}" for lag in self.lags)
+
+    @property
+    def inputs(self) -> np.ndarray:
+        """The standardised lagged values of each value that has them all [n, lags]."""
+        return lagged(self._standardised(self.series), self.lags)[0]
+
+    @property
+    def last(self) -> np.ndarray:
+        """The last values, the newest first, as far back as the longest lag."""
+        return self.series[::-1][: max(self.lags)]
+
+    def forecast(self, key: jax.Array, horizon: int, num_paths: int = 1000) -> Forecast:
+        """Simulate the series onwards.
+
+        A path takes one draw of weights and noise and feeds its own values back, noise included at every step. Where
+        there are fewer draws than paths, several paths share a draw.
+
+        Args:
+            key: a JAX key; the same key gives the same paths.
+            horizon: steps ahead.
+            num_paths: how many paths.
+
+        Example:
+            >>> import jax, credo, numpy as np
+            >>> series = np.sin(0.3 * np.arange(60)) + 0.1 * np.cos(np.arange(60.0) ** 2)
+            >>> method = credo.shallow.Gibbs(chains=1, warmup=20)
+            >>> model = credo.shallow.autoregression(series, 2, method=method, nodes=0, steps=50)
+            >>> model.forecast(jax.random.key(1), horizon=5).paths.shape
+            (1000, 5)
+        """
+        _whole(horizon, "horizon")
+        _whole(num_paths, "num_paths")
+        if not hasattr(self.fit.posterior, "sample"):
+            raise Refusal("A path needs one draw of the weights at all its steps, and this posterior has no weights.")
+        key_draws, key_order, key_paths = jax.random.split(key, 3)
+        draws = self.fit.posterior.sample(key_draws, num_paths)
+        available = len(jax.tree.leaves(draws)[0])
+        order = jax.random.permutation(key_order, available)[np.arange(num_paths) % available]
+        window = jnp.asarray(self._standardised(self.last), jnp.float32)
+        paths = _simulate(key_paths, self.fit.model, draws, order, window, self.lags, int(horizon))
+        return Forecast(self.shift + self.scale * np.asarray(paths, np.float64))
+
+    def one_step(self, key: jax.Array, new_values: Any) -> OneStep:
+        """Score the values that came after the series, each predicted from the true values before it.
+
+        Args:
+            key: a JAX key, for posteriors whose draws are made afresh.
+            new_values: the next values of the series [n]; nothing is learned from them.
+
+        Example:
+            >>> import jax, credo, numpy as np
+            >>> series = np.sin(0.3 * np.arange(70)) + 0.1 * np.cos(np.arange(70.0) ** 2)
+            >>> method = credo.shallow.Gibbs(chains=1, warmup=20)
+            >>> model = credo.shallow.autoregression(series[:60], 2, method=method, nodes=0, steps=50)
+            >>> model.one_step(jax.random.key(1), series[60:]).log_likelihood.shape
+            (10,)
+        """
+        values = _checked_series(new_values, "new_values")
+        together = self._standardised(np.concatenate([self.last[::-1], values]))
+        predictive = predict(key, self.fit, lagged(together, self.lags)[0])
+        return OneStep(predictive.rescaled(self.shift, self.scale), values)
+
+    def _standardised(self, values: np.ndarray) -> np.ndarray:
+        return (values - self.shift) / self.scale
+
+
+def autoregression(
+    series: Any,
+    lags: int | Sequence[int],
+    *,
+    key: jax.Array | None = None,
+    method: Any = "reversible_jump",
+    nodes: int = 8,
+    steps: int | None = None,
+    prior: Any = None,
+    likelihood: Any = None,
+) -> Autoregression:
+    """Fit y_t = f(y_{t−l_1}, …, y_{t−l_L}) + ε with f a shallow network beside a linear part (E3).
+
+    f(x) = a_0 + a'x + Σ_j β_j ψ(γ_j'(1, x)), so no hidden node is the linear autoregression, and
+    `reversible_jump` gives its posterior probability (`fit.trace["nodes"] == 0`). The likelihood is conditional on the
+    first values. Ríos Insua and Müller (1998), Feedforward neural networks for nonparametric regression; Menchero et
+    al. (2005), Bayesian analysis of nonlinear autoregression models based on neural networks.
+
+    Args:
+        series: the values in order of time, at equal steps [n].
+        lags: L for the lags 1, …, L, or a list of lags.
+        key: a JAX key; None is `jax.random.key(0)`.
+        method: how to infer: a method, its class or its registry name.
+        nodes: hidden nodes; for `reversible_jump`, the most there can be. 0 is linear.
+        steps: draws of each chain; None takes the method's own number.
+        prior: of the weights, for the standardised series; None is `credo.priors.node_hierarchy()`.
+        likelihood: of the standardised values; None is Gaussian noise with σ² ~ inverse gamma(2, 0.1).
+
+    Example:
+        >>> import jax, credo, numpy as np
+        >>> series = np.sin(0.3 * np.arange(60)) + 0.1 * np.cos(np.arange(60.0) ** 2)
+        >>> method = credo.shallow.Gibbs(chains=1, warmup=20)
+        >>> model = credo.shallow.autoregression(series, lags=2, method=method, nodes=0, steps=50)
+        >>> low, high = model.forecast(jax.random.key(1), horizon=5).interval(0.9)
+        >>> bool((low < high).all())
+        True
+    """
+    values, lags = _checked_series(series, "series"), _checked_lags(lags)
+    least = max(lags) + len(lags) + LEAST_MORE
+    if len(values) < least:
+        raise InputError(
+            f"The series has {len(values)} values, but lags up to {max(lags)} need at least {least}; take fewer or "
+            "shorter lags."
+        )
+    shift, scale = float(values.mean()), float(values.std())
+    if not scale > 1e-12 * max(1e-300, np.abs(values).max()):
+        raise InputError("All values of the series are the same, so there is nothing to learn from its past.")
+    model = Model(
+        shallow(nodes),
+        node_hierarchy() if prior is None else prior,
+        gaussian("inferred", scale_prior=inverse_gamma(2.0, 0.1)) if likelihood is None else likelihood,
+    )
+    if model.likelihood.kind != "real":
+        raise InputError("An autoregression standardises its series, so its likelihood is one of real values.")
+    key = jax.random.key(0) if key is None else key
+    result = fit(key, model, lagged((values - shift) / scale, lags), method, steps=steps)
+    return Autoregression(result, lags, values, shift, scale)
+
+
+def lagged(values: np.ndarray, lags: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+    """(inputs [n − max lag, lags], targets [n − max lag]): each value that has a past, and that past.
+
+    Args:
+        values: a series.
+        lags: how many steps back each input lies.
+
+    Example:
+        >>> import numpy as np
+        >>> inputs, targets = lagged(np.arange(5.0), [1, 3])
+        >>> inputs.tolist(), targets.tolist()
+        ([[2.0, 0.0], [3.0, 1.0]], [3.0, 4.0])
+    """
+    first = max(lags)
+    columns = [values[first - lag : len(values) - lag] for lag in lags]
+    return np.stack(columns, 1).astype(np.float32), values[first:].astype(np.float32)
+
+
+@partial(jax.jit, static_argnames=("lags", "horizon"))
+def _simulate(
+    key: jax.Array,
+    model: Model,
+    draws: PyTree,
+    order: jax.Array,
+    window: jax.Array,
+    lags: tuple[int, ...],
+    horizon: int,
+) -> jax.Array:
+    """Paths [paths, horizon] of the standardised series; path i uses draw order[i]."""
+    back = np.asarray(lags) - 1  # the window has the newest value first
+
+    def one_path(key: jax.Array, index: jax.Array) -> jax.Array:
+        params = jax.tree.map(lambda x: x[index], draws)
+        noise = model.complete(params)["likelihood"]
+
+        def step(window: jax.Array, key: jax.Array) -> tuple[jax.Array, jax.Array]:
+            outputs, _ = model.outputs(Variables(params, {}), window[back][None])
+            value = model.likelihood.sample(key, noise, outputs)[0, 0].astype(window.dtype)
+            return jnp.concatenate([value[None], window[:-1]]), value
+
+        return jax.lax.scan(step, window, jax.random.split(key, horizon))[1]
+
+    return jax.vmap(one_path)(jax.random.split(key, order.shape[0]), order)
+
+
+def _checked_series(series: Any, name: str) -> np.ndarray:
+    try:
+        values = np.asarray(series, np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} holds something that is not a number; give the values alone.") from error
+    if values.ndim != 1:
+        raise InputError(f"{name} is one value for each time, of shape [n], got {list(values.shape)}.")
+    if not len(values):
+        raise InputError(f"{name} has no values.")
+    if not np.isfinite(values).all():
+        where = int(np.flatnonzero(~np.isfinite(values))[0])
+        raise InputError(
+            f"{name} is {values[where]} at place {where}; fill such gaps in or take the part without them, because "
+            "each value is learned from those before it."
+        )
+    return values
+
+
+def _checked_lags(lags: Any) -> tuple[int, ...]:
+    given = np.asarray(lags)
+    if given.dtype.kind not in "iu" or given.ndim > 1 or not given.size:
+        raise InputError(f"lags is a whole number or a list of whole numbers, got {lags!r}.")
+    found = tuple(range(1, int(given) + 1)) if given.ndim == 0 else tuple(int(lag) for lag in given)
+    if not found or min(found) < 1:
+        raise InputError(f"Lags are at least 1, because a value is learned from values before it, got {lags!r}.")
+    if len(set(found)) < len(found):
+        raise InputError(f"The lag {max(found, key=found.count)} is given twice; name each lag once.")
+    return found
+
+
+def _whole(value: Any, name: str) -> None:
+    if int(value) != value or value < 1:
+        raise InputError(f"{name} is a whole number of at least 1, got {value!r}.")

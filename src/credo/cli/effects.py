@@ -1,0 +1,88 @@
+"""`credo effects`: what each input of a run does, as a table and a picture."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from credo.cli.console import say
+
+
+def effects(
+    run: Annotated[Path, typer.Argument(help="Run directory of a fit.", show_default=False)],
+    rows: Annotated[
+        Path | None,
+        typer.Option(
+            help="Table with the input columns, to average over.", show_default="the rows that the run held out"
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for effects.png and effects.html.", show_default="RUN")
+    ] = None,
+    level: Annotated[float, typer.Option(help="Probability of bands and intervals.")] = 0.9,
+) -> None:
+    """Show what each input does to the prediction: how strongly, along which curve, and whether it matters.
+
+    The curve of an input is the mean prediction over the rows with that input moved and all others left (partial
+    dependence), with a band over the posterior. Strength is the curve's standard deviation over the rows, in units of
+    the target. Whether an input matters is known for fits by gibbs or reversible_jump with --set select_inputs=true.
+    """
+    import jax
+
+    from credo.applications import table_effects
+    from credo.cli.open import open_table_run
+    from credo.errors import InputError
+
+    if not 0 < level < 1:
+        raise InputError(f"--level lies between 0 and 1, got {level:g}.")
+    opened = open_table_run(run)
+    inputs = _rows(opened, rows)
+    key = jax.random.fold_in(jax.random.key(opened.table.get("seed", 0)), 2)
+    found = table_effects(key, opened.fit, opened.encoder, inputs, level=level)
+    print(found)
+    for place in write(opened, found, inputs, out or run):
+        say(f"Wrote {place}.")
+
+
+def _rows(opened: Any, rows: Path | None) -> Any:
+    """Encoded rows: those of the file, or those that the run held out."""
+    from credo.data.tables import read_table
+    from credo.errors import InputError
+
+    if rows is None:
+        held = opened.heldout.get("inputs", ())
+        if len(held) < 2:
+            raise InputError(
+                f"The run {opened.folder} kept {'one row' if len(held) else 'no rows'} to average over (it held out "
+                "no more, and training rows are not saved): give some with --rows FILE, such as the training table."
+            )
+        return held
+    frame = read_table(rows)
+    usable = opened.encoder.keep(frame, target=False)
+    if len(usable) == 0:
+        raise InputError(f"Every row of {rows} has a missing cell, and this run leaves such rows out.")
+    if len(usable) < len(frame):
+        say(f"{len(frame) - len(usable)} of {len(frame)} rows have missing cells and are left out.")
+    return opened.encoder.inputs(frame.iloc[usable])
+
+
+def write(opened: Any, found: Any, inputs: Any, folder: Path) -> list[Path]:
+    """Write the picture and the page."""
+    from credo.errors import InputError
+    from credo.report.effects import TITLE, effect_figures, effect_page
+    from credo.report.nodes import node_section
+
+    figures = effect_figures(found, opened.encoder, inputs)
+    page = effect_page(f"{TITLE}: {opened.folder.resolve().name}", found, figures, node_section(opened.fit, 2, "run"))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        places = []
+        for name, figure in figures.items():
+            places.append(folder / f"{name.replace('panels', 'effects')}.png")
+            figure.savefig(places[-1], facecolor="white", dpi=150)
+        places.append(folder / "effects.html")
+        places[-1].write_text(page, encoding="utf-8")
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise InputError(f"The effects cannot be written to {folder}: {reason}; choose another --out.") from error
+    return places

@@ -1,0 +1,160 @@
+"""Small multiples of partial dependence: one panel for each input, in the units of the table."""
+
+from typing import Any, NamedTuple
+
+import matplotlib.dates as mdates
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.ticker import MaxNLocator, NullLocator
+
+from credo.applications import Effects, PartialDependence
+from credo.data.columns import NumericColumn
+from credo.data.decode import decode, feature_groups, known
+from credo.report.style import CYCLE, INK, MODEL, WIDE, dress, legend, plain, thinned
+from credo.report.words import number, percent
+
+MOST_PANELS = 12
+MOST_CLASSES = 4
+MOST_LABELS = 8
+MOST_TICKS = 200
+FEW = 6  # numbers so few have a dot and a label each
+WIDE_RATIO = 20  # largest over smallest number from which a column that was encoded by logarithms gets a log axis
+UNNAMED = "_"  # what matplotlib leaves out of legends
+
+
+class Line(NamedTuple):
+    """One line of every panel: its name, its place among the outputs (None: there is one) and its colour."""
+
+    name: str
+    output: int | None
+    colour: str
+
+    def of(self, values: np.ndarray) -> np.ndarray:
+        """The values of this output."""
+        return values if self.output is None else values[..., self.output]
+
+
+def panels(found: Effects, encoder: Any, inputs: np.ndarray, output: int | None = None) -> Figure:
+    """One panel for each of the strongest inputs, all on one scale.
+
+    Args:
+        found: what `credo.applications.table_effects` gave.
+        encoder: the table's encoder.
+        inputs: encoded rows, for the ticks.
+        output: which of several numbers.
+    """
+    names = found.order[:MOST_PANELS]
+    across = 2 if len(names) == 4 else min(len(names), 3)
+    down = -(-len(names) // across)
+    figure = Figure(figsize=(WIDE[0], 0.7 + 2.45 * down), dpi=110)
+    figure.set_layout_engine(ConstrainedLayoutEngine(h_pad=0.07, w_pad=0.07))
+    areas = figure.subplots(down, across, sharey=True, squeeze=False)
+    columns = {column.name: column for column in encoder.columns}
+    groups, lines = feature_groups(encoder), _lines(encoder, output)
+    for i, area in enumerate(areas.flat):
+        if i >= len(names):
+            area.set_visible(False)
+            continue
+        column = columns[names[i]]
+        own = np.asarray(inputs)[:, list(groups[column.name])]
+        _panel(area, found.curves[column.name], column, own[known(column, own)], lines, first=i == 0)
+        y_label = "" if i % across else _y_label(encoder, lines, output)
+        dress(area, _heading(found, column.name, lines), plain(column.name, 32), y_label, size=9.5)
+    legend(figure, 5)
+    return figure
+
+
+def _lines(encoder: Any, output: int | None) -> list[Line]:
+    if encoder.classes is None:
+        return [Line("mean prediction", output, MODEL)]
+    labels = [plain(label, 16) for label in encoder.classes]
+    if len(labels) == 2:  # of two probabilities that sum to 1 the second says all
+        return [Line(f"probability of {labels[1]}", 1, MODEL)]
+    return [Line(label, i, CYCLE[i]) for i, label in enumerate(labels[:MOST_CLASSES])]
+
+
+def _y_label(encoder: Any, lines: list[Line], output: int | None) -> str:
+    if encoder.classes is not None:
+        return lines[0].name if len(lines) == 1 else "probability"
+    return plain(encoder.target if output is None else encoder.target[output], 28)
+
+
+def _heading(found: Effects, name: str, lines: list[Line]) -> str:
+    row = found.names.index(name)
+    strongest = max(float(line.of(found.strength[row])) for line in lines)
+    words = f"strength {number(strongest)}"
+    return words if found.matters is None else f"{words}, matters {percent(float(found.matters[row]))}"
+
+
+def _panel(area: Axes, curve: PartialDependence, column: Any, rows: np.ndarray, lines: list[Line], first: bool) -> None:
+    """Bands along numbers and dates, dots at categories; only the first panel names what the legend shows."""
+    at = decode(column, curve.grid.values)
+    shapes = np.stack([curve.mean, curve.lower, curve.upper])
+    for i, line in enumerate(lines):
+        band = f"{percent(curve.level)} of the posterior" if first and not i else UNNAMED
+        shown = line if first else line._replace(name=UNNAMED)
+        if at.dtype == object:
+            aside = 0.2 * (i - (len(lines) - 1) / 2)
+            _dots(area, at, curve.grid.shares, line.of(shapes), shown, band, aside)
+        else:
+            _band(area, at, line.of(shapes), shown, band)
+    if at.dtype != object:
+        _ticks(area, at, decode(column, rows), "rows" if first else UNNAMED)
+        _axis(area, column, at)
+
+
+def _band(area: Axes, at: np.ndarray, shapes: np.ndarray, line: Line, band: str) -> None:
+    middle, low, high = shapes
+    area.fill_between(at, low, high, color=line.colour, alpha=0.3, lw=0, label=band)
+    area.plot(at, middle, color=line.colour, lw=1.7, label=line.name, marker="o" if len(at) <= FEW else "", ms=4)
+
+
+def _dots(
+    area: Axes, at: np.ndarray, shares: np.ndarray, shapes: np.ndarray, line: Line, band: str, aside: float
+) -> None:
+    """One dot with its interval for each category, the commonest where there are many."""
+    kept = sorted(np.argsort(-shares, kind="stable")[:MOST_LABELS], key=lambda i: str(at[i]))
+    middle, low, high = shapes[:, kept]
+    place = np.arange(len(kept))
+    area.vlines(place + aside, low, high, color=line.colour, alpha=0.4, lw=5, label=band)
+    area.plot(place + aside, middle, color=line.colour, lw=0, marker="o", ms=5, label=line.name)
+    labels = [plain(at[i], 12) for i in kept]
+    if sum(map(len, labels)) > 24:
+        area.set_xticks(place, labels, rotation=35, ha="right", rotation_mode="anchor")
+    else:
+        area.set_xticks(place, labels)
+    area.set_xlim(-0.6, len(kept) - 0.4)
+
+
+def _ticks(area: Axes, at: np.ndarray, cells: np.ndarray, name: str) -> None:
+    """Where the rows are; those beyond the curve's ends would only make it smaller."""
+    inside = np.sort(cells[(cells >= at.min()) & (cells <= at.max())])
+    shown = inside[thinned(len(inside), MOST_TICKS)]
+    # One broken line: in a page every marker would be an element of its own.
+    heights = np.tile([0.0, 0.05, np.nan], len(shown))
+    area.plot(
+        np.repeat(shown, 3), heights, transform=area.get_xaxis_transform(), color=INK, lw=0.8, alpha=0.55, label=name
+    )
+
+
+def _axis(area: Axes, column: Any, at: np.ndarray) -> None:
+    """An axis that a reader can read: few ticks, dates as dates, logarithms where numbers span orders."""
+    if at.dtype.kind == "M":
+        locator = mdates.AutoDateLocator(minticks=2, maxticks=5)
+        area.xaxis.set_major_locator(locator)
+        area.xaxis.set_major_formatter(mdates.ConciseDateFormatter(locator))
+    elif _logarithmic(column, at):
+        area.set_xscale("log")
+        area.xaxis.set_minor_locator(NullLocator())
+        area.xaxis.set_major_formatter(lambda x, _: number(float(x)))
+    elif len(at) <= FEW:
+        area.set_xticks(at, [number(float(x)) for x in at])
+    else:
+        area.xaxis.set_major_locator(MaxNLocator(4))
+
+
+def _logarithmic(column: Any, at: np.ndarray) -> bool:
+    bent = isinstance(column, NumericColumn) and column.width is not None and column.width > 0
+    return bent and bool(at.min() > 0) and float(at.max() / at.min()) > WIDE_RATIO
