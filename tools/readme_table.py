@@ -13,6 +13,7 @@ README = Path(__file__).resolve().parents[1] / "README.md"
 BEGIN, END = "<!-- methods:begin -->", "<!-- methods:end -->"
 TRUTH = {
     "posterior": "draws from the exact posterior",
+    "architectures": "draws from the exact posterior, which nodes there are included",
     "near_posterior": "draws close to the posterior: means to 0.1 standard deviations, variances to 10 %",
     "weighted": "weighted draws, exact unless their weights say otherwise",
     "gaussian": "the exact posterior",

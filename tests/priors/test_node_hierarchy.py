@@ -66,9 +66,8 @@ def test_draws_have_the_means_and_covariances_they_claim():
         gamma = np.column_stack([drawn["hidden"]["bias"][:, 0], drawn["hidden"]["kernel"][:, 0]])
         covariance = np.linalg.inv(root @ root.T)
         np.testing.assert_allclose(np.cov(gamma.T), covariance, atol=0.06 * np.diag(covariance).max())
-        draws = jax.vmap(lambda k: prior.sample_hyper(k, info)["hidden"]["root"])(
-            jax.random.split(jax.random.key(5), 20_000)
-        )
+        sample = jax.jit(jax.vmap(lambda k: prior.sample_hyper(k, info)["hidden"]["root"]))
+        draws = sample(jax.random.split(jax.random.key(5), 20_000))
         roots = jax.vmap(lambda v: unpack(v, 3))(draws)
         mean = np.asarray(jnp.linalg.inv(roots @ roots.swapaxes(1, 2)).mean(0))
         np.testing.assert_allclose(mean, 4.0 * np.eye(3), atol=0.25)

@@ -36,10 +36,16 @@ def test_a_saved_run_predicts_the_same(tmp_path):
 
 
 def test_estimators_take_it():
-    from credo.estimators import BayesianClassifier, BayesianRegressor
+    from credo.estimators import BayesianRegressor
 
     model = BayesianRegressor(method="gibbs", settings={"chains": 2, "warmup": 100}, steps=100, random_state=0)
     assert model.fit(X, Y).score(X, Y) > 0.8
+
+
+@pytest.mark.full
+def test_estimators_take_two_classes():
+    from credo.estimators import BayesianClassifier
+
     labels = np.where(X[:, 0] > 0.3, "b", "a")
     classes = BayesianClassifier(method="gibbs", settings={"chains": 2, "warmup": 100}, steps=100, random_state=0)
     assert classes.fit(X, labels).score(X, labels) > 0.9
@@ -62,6 +68,7 @@ def test_weights_count_as_rows_and_classes_refuse_parts_of_rows():
         credo.fit(jax.random.key(0), classes, (X, Y > 1, weights), Gibbs(warmup=0), steps=5)
 
 
+@pytest.mark.full
 def test_combinators():
     model = credo.Model(credo.networks.shallow(2), credo.priors.node_hierarchy(), credo.likelihoods.gaussian(0.2))
     start = credo.methods.MAP()

@@ -93,6 +93,21 @@ def test_the_mode_is_the_number_of_nodes_that_made_the_data(num_nodes):
     assert sentence in str(fit.status)
 
 
+@pytest.mark.full
+@pytest.mark.parametrize("num_nodes", [0, 1, 3])
+def test_evidences_of_fixed_numbers_of_nodes_find_the_same_mode(num_nodes):
+    """On the data of the last test, the evidence for each M (Sequential Monte Carlo) times λ^M peaks at the truth."""
+    log_mass = []
+    for m in range(num_nodes + 2):
+        model = problem(True, max(m, 1))
+        if m == 0:
+            noise = credo.likelihoods.gaussian("inferred", scale_prior=credo.priors.inverse_gamma(4.0, 1.0))
+            model = credo.Model(credo.networks.shallow(0), credo.priors.normal(1.0), noise)
+        fit = credo.fit(jax.random.key(m), model, simulated(num_nodes), credo.methods.SMC(particles=1000))
+        log_mass.append(float(np.mean(fit.posterior.log_evidence)) + m * np.log(0.5))
+    assert int(np.argmax(log_mass)) == num_nodes, log_mass
+
+
 def test_draws_without_nodes_are_linear():
     fit = credo.fit(jax.random.key(0), problem(True), (X, X[:, 0]), ReversibleJump(warmup=200), steps=300)
     params = fit.posterior.params["network"]

@@ -85,7 +85,10 @@ def _heading(found: Effects, name: str, lines: list[Line]) -> str:
     row = found.names.index(name)
     strongest = max(float(line.of(found.strength[row])) for line in lines)
     words = f"strength {number(strongest)}"
-    return words if found.matters is None else f"{words}, matters {percent(float(found.matters[row]))}"
+    if found.matters is None:
+        return words
+    share = percent(float(found.matters[row])).replace("over ", "> ").replace("under ", "< ")  # titles are narrow
+    return f"{words}, matters {share}"
 
 
 def _panel(area: Axes, curve: PartialDependence, column: Any, rows: np.ndarray, lines: list[Line], first: bool) -> None:
