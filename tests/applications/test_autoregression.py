@@ -130,6 +130,7 @@ def test_lags_are_what_they_say():
         assert np.abs(forecast.mean - 0.95 * np.array(series[-3:])).max() < 0.15
 
 
+@pytest.mark.full
 def test_a_nonlinear_series_is_not_linear():
     """y_t = 1.4 − y_{t−1}² + noise, the quadratic map: reversible jumps give nodes, and the mean one step ahead is the
     parabola to within the noise."""

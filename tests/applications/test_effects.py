@@ -210,6 +210,7 @@ def test_what_cannot_be_done_is_said(fitted, problem):
         effects(KEY, dataclasses.replace(fitted, input_shape=(2, 2)), problem.inputs)
 
 
+@pytest.mark.full
 def test_a_fit_that_selects_its_inputs(problem):
     """y = sin(2 x_0) with little noise: the samplers leave inputs 1 and 2 out of most draws, and never input 0."""
     model = credo.Model(

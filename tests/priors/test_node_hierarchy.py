@@ -22,10 +22,10 @@ def test_hyperprior_is_normal_inverse_gamma_and_wishart():
     prior = credo.priors.node_hierarchy(hidden_scale=2.0, output_scale=(3.0, 1.5), hidden_mean=0.7, freedom=5.0)
     _, info, _ = bound()
     with jax.enable_x64(True):
-        hyper = jax.tree.map(lambda x: x.astype(jnp.float64), prior.sample_hyper(jax.random.key(1), info))
+        hyper = jax.jit(lambda k: prior.sample_hyper(k, info))(jax.random.key(1))
         packed = hyper["hidden"]["root"]
         rows = np.tril_indices(3)
-        jacobian = jax.jacobian(lambda v: (unpack(v, 3) @ unpack(v, 3).T)[rows])(packed)
+        jacobian = jax.jit(jax.jacobian(lambda v: (unpack(v, 3) @ unpack(v, 3).T)[rows]))(packed)
         precision = np.asarray(unpack(packed, 3) @ unpack(packed, 3).T)
         wishart = stats.wishart(8, np.eye(3) / (4.0 * 4.0)).logpdf(precision)
         expected = wishart + np.linalg.slogdet(jacobian)[1]
@@ -33,7 +33,7 @@ def test_hyperprior_is_normal_inverse_gamma_and_wishart():
         expected += stats.invgamma(3.0, scale=1.5).logpdf(np.exp(2 * u)) + np.log(2) + 2 * u
         expected += stats.norm(0, 1).logpdf(hyper["output"]["mean"])
         expected += stats.norm(0, 0.7).logpdf(hyper["hidden"]["mean"]).sum()
-        np.testing.assert_allclose(prior.log_hyperprior(hyper), expected, rtol=1e-9)
+        np.testing.assert_allclose(jax.jit(prior.log_hyperprior)(hyper), expected, rtol=1e-9)
         np.testing.assert_allclose(pack(unpack(packed, 3)), packed, rtol=1e-12)
 
 
@@ -41,7 +41,7 @@ def test_weights_are_normal_given_hyper_parameters():
     prior = credo.priors.node_hierarchy(linear_scale=0.5)
     _, info, params = bound()
     with jax.enable_x64(True):
-        hyper = prior.sample_hyper(jax.random.key(1), info)
+        hyper = jax.jit(lambda k: prior.sample_hyper(k, info))(jax.random.key(1))
         params = jax.tree.map(lambda x: jnp.asarray(np.random.default_rng(0).normal(size=x.shape)), params)
         root = unpack(hyper["hidden"]["root"], 3)
         gamma = np.column_stack([params["hidden"]["bias"], params["hidden"]["kernel"]])
@@ -60,9 +60,9 @@ def test_draws_have_the_means_and_covariances_they_claim():
     prior = credo.priors.node_hierarchy(hidden_scale=2.0, freedom=8.0)
     _, info, _ = bound(1)
     with jax.enable_x64(True):
-        hyper = prior.sample_hyper(jax.random.key(3), info)
+        hyper = jax.jit(lambda k: prior.sample_hyper(k, info))(jax.random.key(3))
         root = unpack(hyper["hidden"]["root"], 3)
-        drawn = prior.bind(info, hyper).sample(jax.random.key(4), 20_000)
+        drawn = jax.jit(lambda k: prior.bind(info, hyper).sample(k, 20_000))(jax.random.key(4))
         gamma = np.column_stack([drawn["hidden"]["bias"][:, 0], drawn["hidden"]["kernel"][:, 0]])
         covariance = np.linalg.inv(root @ root.T)
         np.testing.assert_allclose(np.cov(gamma.T), covariance, atol=0.06 * np.diag(covariance).max())

@@ -35,6 +35,7 @@ def test_a_saved_run_predicts_the_same(tmp_path):
     np.testing.assert_array_equal(fit.trace["nodes"], again.trace["nodes"])
 
 
+@pytest.mark.full
 def test_estimators_take_it():
     from credo.estimators import BayesianRegressor
 
