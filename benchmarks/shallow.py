@@ -116,7 +116,7 @@ def main() -> None:
     options = parser.parse_args()
     rows = []
     for _ in range(options.passes):
-        slow, fast = theirs(options, 300), ours(options, 5000)
+        slow, fast = theirs(options, 300), ours(options, 20_000)
         rows.append({"numpy": slow, **fast, "ratio": fast["sweeps_per_second"] / slow})
         print(
             f"gibbs {fast['sweeps_per_second']:,.0f} sweeps/s, NumPy {slow:,.0f}: {rows[-1]['ratio']:.1f}× "

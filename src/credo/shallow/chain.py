@@ -17,7 +17,7 @@ from credo.errors import InputError, Refusal
 from credo.likelihoods import Bernoulli, Gaussian
 from credo.posteriors import Samples
 from credo.shallow.conditionals import draw_hyper, draw_noise, hyper_wanted, noise_wanted
-from credo.shallow.marginal import Solved, draw, solve
+from credo.shallow.marginal import Solved, draw, moments, solve
 from credo.shallow.polya_gamma import polya_gamma
 from credo.shallow.prior_view import PriorView
 from credo.shallow.selection import flip_inputs
@@ -130,8 +130,9 @@ class ShallowMethod(Method):
         if self.select_inputs:
             state, rows = flip_inputs(noise, nodes, rows, view, state, self.input_share, self.masked)
         place, walk, metrics = self.update_nodes(noise, nodes, rows, view, state)
-        columns = mask(nodes, place.design, place.active, self.masked)
-        coefs = self.draw_coefficients(noise, solve(place.sums, view.coefficients, columns), columns)
+        columns = mask(nodes, place.design.shape[0], place.active, self.masked)
+        solved = solve(moments(place.design, rows.targets, rows.precision), view.coefficients, columns)
+        coefs = self.draw_coefficients(noise, solved, columns)
         state = dataclasses.replace(state, gamma=place.gamma, coefs=coefs, active=place.active, walk=walk)
         outputs = place.design.T @ coefs.T
         squares = (batch.weight[:, None] * (rows.targets - outputs) ** 2).sum(0)

@@ -42,12 +42,6 @@ def moments(design: jax.Array, targets: jax.Array, precision: jax.Array) -> Mome
     return Moments(weighted @ design.T, jnp.einsum("okn,no->ok", weighted, targets))
 
 
-def with_row(old: Moments, place: jax.Array, square: jax.Array, cross: jax.Array) -> Moments:
-    """The sums after one row of the design has changed: its products with all rows [outputs, K] and with t."""
-    new = old.square.at[:, place, :].set(square).at[:, :, place].set(square)
-    return Moments(new, old.cross.at[:, place].set(cross))
-
-
 def solve(sums: Moments, prior: Coefficients, active: jax.Array | None = None) -> Solved:
     """The marginal likelihood of the active columns; rows and columns of others become those of the identity."""
     precision, mean = prior.precision, prior.mean
@@ -58,7 +52,8 @@ def solve(sums: Moments, prior: Coefficients, active: jax.Array | None = None) -
         h, logs, pull = h * active, logs * active, pull * active
         square = square * (active[:, None] * active)
         precision = jnp.where(active > 0, precision, 1.0)
-    root = jnp.linalg.cholesky(square + precision[..., None] * jnp.eye(precision.shape[-1]))
+    whole = square + precision[..., None] * jnp.eye(precision.shape[-1])
+    root = jax.lax.linalg.cholesky(whole, symmetrize_input=False)  # symmetric as it is
     half = jax.scipy.linalg.solve_triangular(root, h[..., None], lower=True)[..., 0]
     log_det = jnp.log(jnp.diagonal(root, axis1=-2, axis2=-1)).sum()
     return Solved(0.5 * logs.sum() - log_det + 0.5 * (half**2).sum() - 0.5 * pull.sum(), root, half)

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from credo.core.nodes import Nodes
 from credo.shallow.prior_view import PriorView
 from credo.shallow.state import ShallowState
-from credo.shallow.sweep import Rows, place_of
+from credo.shallow.sweep import Rows, log_marginal
 
 PyTree = Any
 Carry = tuple[jax.Array, jax.Array, jax.Array]
@@ -31,7 +31,7 @@ def flip_inputs(
         return rows._replace(inputs=rows.all_inputs * jnp.concatenate([jnp.ones(1, used.dtype), used]))
 
     def value(gamma: jax.Array, used: jax.Array) -> jax.Array:
-        return place_of(nodes, seen(used), view, gamma, state.active, masked).value
+        return log_marginal(nodes, seen(used), view, gamma, state.active, masked)
 
     def one(carry: Carry, at: tuple[jax.Array, ...]) -> tuple[Carry, None]:
         gamma, used, old = carry

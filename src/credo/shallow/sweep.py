@@ -1,4 +1,13 @@
-"""One pass over the nodes: Metropolis on each γ_j with the coefficients integrated out."""
+"""One pass over the nodes: Metropolis on each γ_j with the coefficients integrated out.
+
+A move changes one column of the design. Write A = D + Z'WZ and h = Dm + Z'Wt with that column last, B and h_B for the
+others, a for its products with them and α for its own entry. Then log p(D | γ) is a part without node j plus
+
+    ½ log D_j − ½ D_j m_j² − ½ log s + ½ r²/s,   s = α − a'B⁻¹a,   r = h_j − a'B⁻¹h_B,
+
+and B⁻¹ follows from A⁻¹ by removing a row, at the cost of a product with a vector. A⁻¹ comes afresh from a Cholesky
+factor at the start of every pass, so that rounding does not pile up.
+"""
 
 from typing import NamedTuple
 
@@ -6,7 +15,7 @@ import jax
 import jax.numpy as jnp
 
 from credo.core.nodes import Nodes
-from credo.shallow.marginal import Moments, moments, solve, with_row
+from credo.shallow.marginal import moments, solve
 from credo.shallow.prior_view import PriorView
 
 
@@ -21,58 +30,106 @@ class Rows(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Nodes with everything that follows from them."""
+    """Nodes with what follows from them. Columns of inactive nodes are 0 in h and those of the identity in A⁻¹."""
 
     gamma: jax.Array  # [nodes, dims]
-    design: jax.Array  # [columns, n]
-    sums: Moments
-    value: jax.Array  # log p(D | γ), the coefficients integrated out
     active: jax.Array  # [nodes], 1 or 0
+    design: jax.Array  # [columns, n]
+    inverse: jax.Array  # A⁻¹ [outputs, columns, columns]
+    pull: jax.Array  # h [outputs, columns]
 
 
-def place_of(nodes: Nodes, rows: Rows, view: PriorView, gamma: jax.Array, active: jax.Array, masked: bool) -> Place:
-    """Columns, sums and marginal likelihood of these nodes."""
-    design = nodes.design(rows.inputs, gamma).T
-    sums = moments(design, rows.targets, rows.precision)
-    value = solve(sums, view.coefficients, mask(nodes, design, active, masked)).log_marginal
-    return Place(gamma, design, sums, value, active)
+class Change(NamedTuple):
+    """Another γ_j or another indicator: its part of log p(D | γ) and what accepting it needs."""
+
+    value: jax.Array  # new part minus old part, summed over outputs
+    place: jax.Array  # j
+    node: jax.Array
+    on: jax.Array  # 1 where the node is active afterwards
+    column: jax.Array  # [n]
+    row: jax.Array  # B⁻¹a [outputs, columns]
+    own: jax.Array  # s [outputs]
+    pull: jax.Array  # h_j [outputs]
 
 
-def mask(nodes: Nodes, design: jax.Array, active: jax.Array, masked: bool) -> jax.Array | None:
+def mask(nodes: Nodes, columns: int, active: jax.Array, masked: bool) -> jax.Array | None:
     """Which columns count [columns]; None where all do, always."""
     if not masked:
         return None
-    return jnp.concatenate([jnp.ones(design.shape[0] - nodes.num, active.dtype), active])
+    return jnp.concatenate([jnp.ones(columns - nodes.num, active.dtype), active])
+
+
+def place_of(nodes: Nodes, rows: Rows, view: PriorView, gamma: jax.Array, active: jax.Array, masked: bool) -> Place:
+    """Design, A⁻¹ and h of these nodes."""
+    design = nodes.design(rows.inputs, gamma).T
+    columns = mask(nodes, design.shape[0], active, masked)
+    solved = solve(moments(design, rows.targets, rows.precision), view.coefficients, columns)
+    identity = jnp.broadcast_to(jnp.eye(design.shape[0]), solved.root.shape)
+    half = jax.scipy.linalg.solve_triangular(solved.root, identity, lower=True)
+    pull = (solved.root @ solved.half[..., None])[..., 0]
+    return Place(gamma, active, design, jnp.swapaxes(half, -1, -2) @ half, pull)
+
+
+def log_marginal(
+    nodes: Nodes, rows: Rows, view: PriorView, gamma: jax.Array, active: jax.Array, masked: bool
+) -> jax.Array:
+    """log p(D | γ) up to a constant."""
+    design = nodes.design(rows.inputs, gamma).T
+    columns = mask(nodes, design.shape[0], active, masked)
+    return solve(moments(design, rows.targets, rows.precision), view.coefficients, columns).log_marginal
 
 
 def change(
-    nodes: Nodes,
-    rows: Rows,
-    view: PriorView,
-    old: Place,
-    j: jax.Array,
-    node: jax.Array,
-    active: jax.Array,
-    masked: bool,
-) -> tuple[Place, jax.Array]:
-    """The place with another γ_j or other indicators, and that node's column. Only one row of the design is computed,
-    and one row of the sums; the design itself is left for whoever accepts."""
+    nodes: Nodes, rows: Rows, view: PriorView, old: Place, j: jax.Array, node: jax.Array, on: jax.Array, masked: bool
+) -> Change:
+    """What becomes of log p(D | γ) if node j had these weights and this indicator."""
+    columns = old.design.shape[0]
+    at = columns - nodes.num + j
+    hot = jnp.arange(columns) == at
+    mean, precision = (x[:, at] for x in view.coefficients)
     column = nodes.activation(rows.inputs @ node)
-    at = old.design.shape[0] - nodes.num + j
     weighted = rows.precision * column[:, None]  # [n, outputs]
-    square = (old.design @ weighted).T.at[:, at].set(column @ weighted)
-    sums = with_row(old.sums, at, square, (weighted * rows.targets).sum(0))
-    value = solve(sums, view.coefficients, mask(nodes, old.design, active, masked)).log_marginal
-    return Place(old.gamma.at[j].set(node), old.design, sums, value, active), column
+    products = (old.design @ weighted).T  # [outputs, columns]
+    if masked:
+        products = products * jnp.concatenate([jnp.ones(columns - nodes.num, old.active.dtype), old.active])
+    products = jnp.where(hot, 0.0, products)
+    ours = old.inverse[:, :, at]  # [outputs, columns]
+    corner = ours[:, at]
+    row = (old.inverse @ products[..., None])[..., 0] - ours * ((ours * products).sum(-1) / corner)[:, None]
+    own = precision + column @ weighted - (products * row).sum(-1)
+    pull = precision * mean + (weighted * rows.targets).sum(0)
+    rest = pull - (row * jnp.where(hot, 0.0, old.pull)).sum(-1)
+    new_part = 0.5 * (rest**2 / own - jnp.log(own)).sum()
+    old_part = 0.5 * ((ours * old.pull).sum(-1) ** 2 / corner + jnp.log(corner)).sum()
+    if masked:
+        prior = 0.5 * (jnp.log(precision) - precision * mean**2).sum()
+        new_part = jnp.where(on > 0, prior + new_part, 0.0)
+        old_part = jnp.where(old.active[j] > 0, prior + old_part, 0.0)
+    return Change(new_part - old_part, j, node, on, column, row, own, pull)
 
 
-def accept_if(taken: jax.Array, nodes: Nodes, new: Place, old: Place, j: jax.Array, column: jax.Array) -> Place:
-    """The new place where taken, else the old one."""
-    at = old.design.shape[0] - nodes.num + j
-    design = old.design.at[at].set(jnp.where(taken, column, old.design[at]))
-    pairs = ((new.gamma, new.sums, new.value, new.active), (old.gamma, old.sums, old.value, old.active))
-    gamma, sums, value, active = jax.tree.map(lambda a, b: jnp.where(taken, a, b), *pairs)
-    return Place(gamma, design, sums, value, active)
+def accept_if(taken: jax.Array, nodes: Nodes, old: Place, new: Change, masked: bool) -> Place:
+    """The place after the change where taken, else as it was."""
+    at = old.design.shape[0] - nodes.num + new.place
+    hot = jnp.arange(old.design.shape[0]) == at
+    ours = old.inverse[:, :, at]
+    corner = ours[:, at][:, None, None]
+    entry = jnp.where(hot, 1.0, -new.row)
+    added = entry[:, :, None] * entry[:, None, :] / new.own[:, None, None]
+    pull = jnp.where(hot, new.pull[:, None], old.pull)
+    active = old.active
+    if masked:
+        added = jnp.where(new.on > 0, added, (hot[:, None] & hot).astype(added.dtype))
+        pull = jnp.where(hot & (new.on == 0), 0.0, pull)
+        active = active.at[new.place].set(jnp.where(taken, new.on, active[new.place]))
+    inverse = old.inverse - ours[:, :, None] * ours[:, None, :] / corner + added
+    return Place(
+        old.gamma.at[new.place].set(jnp.where(taken, new.node, old.gamma[new.place])),
+        active,
+        old.design.at[at].set(jnp.where(taken, new.column, old.design[at])),
+        jnp.where(taken, inverse, old.inverse),
+        jnp.where(taken, pull, old.pull),
+    )
 
 
 def move_nodes(
@@ -101,10 +158,11 @@ def move_nodes(
 
     def one(old: Place, at: tuple[jax.Array, ...]) -> tuple[Place, jax.Array]:
         j, node, is_fresh, u = at
-        new, column = change(nodes, rows, view, old, j, node, old.active, masked)
+        new = change(nodes, rows, view, old, j, node, old.active[j], masked)
         prior = view.log_node(old.gamma, j, node) - view.log_node(old.gamma, j, old.gamma[j])
-        ratio = new.value - old.value + jnp.where(is_fresh > 0, 0.0, prior)
-        taken = (u < ratio) & (old.active[j] > 0)
-        return accept_if(taken, nodes, new, old, j, column), taken.astype(node.dtype)
+        taken = u < new.value + jnp.where(is_fresh > 0, 0.0, prior)
+        if masked:
+            taken = taken & (old.active[j] > 0)
+        return accept_if(taken, nodes, old, new, masked), taken.astype(node.dtype)
 
     return jax.lax.scan(one, start, (jnp.arange(nodes.num), proposals, fresh, log_u))
