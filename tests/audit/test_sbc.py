@@ -35,6 +35,7 @@ def small_setting():
     return sbc.Setting("line", model, setting.inputs, setting.targets, setting.places[:2])
 
 
+@pytest.mark.full
 def test_nuts_passes():
     result = calibrate("nuts", small_setting(), simulations=SIMULATIONS, seed=2)
     assert result.passed, str(result)

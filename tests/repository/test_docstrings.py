@@ -14,7 +14,7 @@ def examples():
     for path in sorted((SOURCE / "credo").rglob("*.py")):
         text = path.read_text(encoding="utf-8")
         if ">>>" in text:
-            slow = path.parent.name in ("methods", "shallow") and ".fit(" in text
+            slow = path.parent.name in ("methods", "shallow", "applications") and ("fit(" in text or "steps=" in text)
             name = ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__")
             yield pytest.param(name, id=name, marks=[pytest.mark.full] if slow else [])
 

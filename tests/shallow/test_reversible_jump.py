@@ -84,9 +84,8 @@ def simulated(num_nodes):
     return x, ((f - f.mean()) / f.std() + 0.1 * rng.normal(size=300)).astype(np.float32)
 
 
-@pytest.mark.parametrize(
-    "num_nodes", [pytest.param(0, marks=pytest.mark.full), pytest.param(1, marks=pytest.mark.full), 3]
-)
+@pytest.mark.full
+@pytest.mark.parametrize("num_nodes", [0, 1, 3])
 def test_the_mode_is_the_number_of_nodes_that_made_the_data(num_nodes):
     fit = credo.fit(jax.random.key(0), problem(True, 8), simulated(num_nodes), ReversibleJump(warmup=2000), steps=4000)
     counts = np.bincount(fit.trace["nodes"].astype(int).ravel(), minlength=9)

@@ -34,7 +34,22 @@ def struct(cls: type[T]) -> type[T]:
     names = {True: [], False: []}  # type: dict[bool, list[str]]
     for field in dataclasses.fields(cls):  # type: ignore[arg-type]
         names[bool(field.metadata.get("leaf"))].append(field.name)
-    jax.tree_util.register_dataclass(cls, data_fields=names[True], meta_fields=names[False])
+    data, meta = tuple(names[True]), tuple(names[False])
+    keys = tuple(jax.tree_util.GetAttrKey(name) for name in data)
+
+    def flatten(item: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        return tuple(getattr(item, name) for name in data), (cls, *(getattr(item, name) for name in meta))
+
+    def flatten_with_keys(item: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        children, structure = flatten(item)
+        return tuple(zip(keys, children)), structure
+
+    def unflatten(structure: tuple[Any, ...], children: Any) -> Any:
+        return cls(**dict(zip(data, children)), **dict(zip(meta, structure[1:])))
+
+    # The class is part of the structure. `register_dataclass` would do all this, but (JAX 0.10) calls the structures of
+    # two classes equal where their fields are: one class could then be given the other's compiled program.
+    jax.tree_util.register_pytree_with_keys(cls, flatten_with_keys, unflatten, flatten)
     STRUCTS[cls.__name__] = cls
     return cls
 
