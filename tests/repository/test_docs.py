@@ -22,7 +22,7 @@ def exists(name: str) -> bool:
 def test_files_that_are_named_exist(page):
     """Anything in backticks that ends in .py or / is a path."""
     named = re.findall(r"`([\w./-]+(?:\.py|\.md|/))`", page.read_text(encoding="utf-8"))
-    future = {"shallow/", "utils.py"}
+    future = {"utils.py"}
     assert not [name for name in named if name not in future and not exists(name)]
 
 

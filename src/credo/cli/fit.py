@@ -25,7 +25,8 @@ def fit(
     network: Annotated[
         str | None,
         typer.Option(
-            help='Hidden widths and activation: "mlp:50,50", "mlp:50:tanh".', show_default="the method's, often mlp:50"
+            help='Hidden widths and activation: "mlp:50,50", "mlp:50:tanh"; "shallow:8": one layer and a linear part.',
+            show_default="the method's, often mlp:50",
         ),
     ] = None,
     settings: Annotated[

@@ -14,10 +14,10 @@ from credo.core.nodes import Nodes
 from credo.core.tree import leaf, struct
 from credo.errors import InputError
 from credo.priors.node_hierarchy import NodeHierarchy
-from credo.shallow.chain import ShallowMethod
+from credo.shallow.chain import ShallowMethod, nodes_of
 from credo.shallow.prior_view import PriorView
 from credo.shallow.state import ShallowState
-from credo.shallow.sweep import Place, Rows, accept_if, change, move_nodes, place_of
+from credo.shallow.sweep import Place, Rows, accept_if, change, counted, move_nodes, place_of
 from credo.shallow.variates import Wanted
 from credo.shallow.walk import TARGET
 
@@ -85,9 +85,8 @@ class ReversibleJump(ShallowMethod):
         nodes = state.gamma.shape[0]
         first = jnp.floor(jax.random.uniform(key) * (nodes + 1))
         active = (jnp.arange(nodes) < first).astype(state.gamma.dtype)
-        fixed = jnp.ones(state.coefs.shape[1] - nodes)
         walk: Any = CommonWalk(jnp.zeros((), state.gamma.dtype), jnp.zeros((), jnp.int32))
-        coefs = state.coefs * jnp.concatenate([fixed, active])
+        coefs = state.coefs * counted(nodes_of(model), state.coefs.shape[1], active)
         return dataclasses.replace(state, active=active, coefs=coefs, walk=walk)
 
     def nodes_wanted(self, model: Model, state: ShallowState) -> Wanted:
@@ -159,7 +158,7 @@ class ReversibleJump(ShallowMethod):
         fill = jax.vmap(lambda j, z: view.fresh(j, z, None if spare is None else spare[0]))
         gamma = jnp.where(state.active[:, None] > 0, state.gamma, fill(jnp.arange(nodes.num), variates["fill_nodes"]))
         mean, precision = view.coefficients
-        on = jnp.concatenate([jnp.ones(state.coefs.shape[1] - nodes.num), state.active])
+        on = counted(nodes, state.coefs.shape[1], state.active)
         coefs = jnp.where(on > 0, state.coefs, mean + variates["fill_coefs"] / jnp.sqrt(precision))
         return dataclasses.replace(state, gamma=gamma, coefs=coefs)
 

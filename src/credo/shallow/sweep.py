@@ -54,8 +54,11 @@ class Change(NamedTuple):
 
 def mask(nodes: Nodes, columns: int, active: jax.Array, masked: bool) -> jax.Array | None:
     """Which columns count [columns]; None where all do, always."""
-    if not masked:
-        return None
+    return counted(nodes, columns, active) if masked else None
+
+
+def counted(nodes: Nodes, columns: int, active: jax.Array) -> jax.Array:
+    """1 for columns of the linear part and of active nodes [columns]."""
     return jnp.concatenate([jnp.ones(columns - nodes.num, active.dtype), active])
 
 
@@ -91,7 +94,7 @@ def change(
     weighted = rows.precision * column[:, None]  # [n, outputs]
     products = (old.design @ weighted).T  # [outputs, columns]
     if masked:
-        products = products * jnp.concatenate([jnp.ones(columns - nodes.num, old.active.dtype), old.active])
+        products = products * counted(nodes, columns, old.active)
     products = jnp.where(hot, 0.0, products)
     ours = old.inverse[:, :, at]  # [outputs, columns]
     corner = ours[:, at]
