@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from scipy import stats
 from scipy.special import expit, logsumexp
+from node_evidences import log_evidence as smc_log_evidence
 
 import credo
 from credo.diagnostics.chains import chain_stats
@@ -110,6 +111,32 @@ def test_evidences_of_fixed_numbers_of_nodes_find_the_same_mode(num_nodes):
         )  # of every population; evidences average, not their logs
         log_mass.append(logsumexp(each) - np.log(len(each)) + m * np.log(0.5))
     assert int(np.argmax(log_mass)) == num_nodes, log_mass
+
+
+def steps_in_the_mean(num_nodes):
+    """100 rows whose mean is a line and this many steps, each within what a normal prior of scale 3 expects."""
+    rng = np.random.default_rng(7)
+    x = rng.uniform(-4, 4, size=(100, 1)).astype(np.float32)
+    places = {0: [], 1: [1.0], 3: [-2.5, 0.0, 2.5]}[num_nodes]
+    f = 0.2 * x[:, 0] + sum((2 * s * expit(4 * (x[:, 0] - p)) for s, p in zip((1, -1, 1), places)), np.zeros(100))
+    return x, (f - f.mean() + 0.2 * rng.normal(size=100)).astype(np.float32)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("num_nodes", [0, 1, 3])
+def test_mode_and_brute_force_evidence_find_the_nodes_that_made_the_data(num_nodes):
+    """λ^M p(y | M) for M = 0 … 5 by Sequential Monte Carlo over the nodes alone (tests/node_evidences.py)."""
+    more, (x, y) = 0.2, steps_in_the_mean(num_nodes)
+    log_mass = [
+        logsumexp([smc_log_evidence(x, y, m, 3.0, 0.2, particles=500, moves=20, seed=s) for s in range(2)])
+        + m * np.log(more)
+        for m in range(num_nodes + 3)
+    ]
+    assert int(np.argmax(log_mass)) == num_nodes, log_mass
+    model = credo.Model(credo.networks.shallow(8), credo.priors.normal(3.0), credo.likelihoods.gaussian(0.2))
+    fit = credo.fit(jax.random.key(0), model, (x, y), ReversibleJump(warmup=2000, more=more), steps=10_000)
+    counts = np.bincount(fit.trace["nodes"].astype(int).ravel(), minlength=9)
+    assert counts.argmax() == num_nodes, (counts, log_mass)
 
 
 def test_draws_without_nodes_are_linear():
