@@ -1,6 +1,6 @@
 """log p(y | M) of a shallow network of M nodes under normal priors and known noise, by Sequential Monte Carlo.
 
-The coefficients are integrated in closed form, y | γ ~ N(0, σ² I + τ² H Hᵀ) with H = [1, x, expit(γ_j · [1, x])], so that
+The coefficients are integrated in closed form, y | γ ~ N(0, σ² I + τ² H Hᵀ) with H = [1, x, expit(γ_j · [1, x])], so
 only the 2M numbers γ are left to a population: Del Moral, Doucet and Jasra (2006), tempered from the prior of γ,
 each move a random walk of one node at a random scale or one node drawn anew.
 """

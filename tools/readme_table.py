@@ -17,6 +17,7 @@ TRUTH = {
     "near_posterior": "draws close to the posterior: means to 0.1 standard deviations, variances to 10 %",
     "weighted": "weighted draws, exact unless their weights say otherwise",
     "gaussian": "the exact posterior",
+    "functions": "the exact posterior of the function",
     "mean_field": "the closest mean-field Gaussian",
     "mean": "the posterior mean; its spread is not the posterior's",
     "mode": "the posterior mode",

@@ -6,7 +6,10 @@ if TYPE_CHECKING:
     from credo import adapters as adapters
     from credo import applications as applications
     from credo import audit as audit
+    from credo import continual as continual
     from credo import diagnostics as diagnostics
+    from credo import function_space as function_space
+    from credo import infinite as infinite
     from credo import likelihoods as likelihoods
     from credo import methods as methods
     from credo import metrics as metrics
@@ -14,7 +17,9 @@ if TYPE_CHECKING:
     from credo import posteriors as posteriors
     from credo import priors as priors
     from credo import recalibration as recalibration
+    from credo import refinement as refinement
     from credo import shallow as shallow
+    from credo.adapters import from_density as from_density
     from credo.adapters import from_equinox as from_equinox
     from credo.adapters import from_flax as from_flax
     from credo.adapters import from_functions as from_functions
@@ -23,6 +28,8 @@ if TYPE_CHECKING:
     from credo.core.model import Model as Model
     from credo.core.predict import predict as predict
     from credo.core.predictive import Predictive as Predictive
+    from credo.core.prior_predictive import prior_predictive as prior_predictive
+    from credo.methods.combine import refine as refine
     from credo.methods.combine import replicate as replicate
     from credo.methods.combine import subset as subset
     from credo.methods.combine import then as then
@@ -37,8 +44,11 @@ _MODULES = (
     "adapters",
     "applications",
     "audit",
+    "continual",
     "diagnostics",
     "estimators",
+    "function_space",
+    "infinite",
     "likelihoods",
     "methods",
     "metrics",
@@ -46,6 +56,7 @@ _MODULES = (
     "posteriors",
     "priors",
     "recalibration",
+    "refinement",
     "shallow",
 )
 _NAMES = {
@@ -54,12 +65,15 @@ _NAMES = {
     "Model": "credo.core.model",
     "Predictive": "credo.core.predictive",
     "fit": "credo.training.fit",
+    "from_density": "credo.adapters",
     "from_equinox": "credo.adapters",
     "from_flax": "credo.adapters",
     "from_functions": "credo.adapters",
     "from_linen": "credo.adapters",
     "load": "credo.artifacts",
     "predict": "credo.core.predict",
+    "prior_predictive": "credo.core.prior_predictive",
+    "refine": "credo.methods.combine",
     "replicate": "credo.methods.combine",
     "subset": "credo.methods.combine",
     "then": "credo.methods.combine",

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
 
-from credo import curvature, likelihoods, networks, posteriors, priors
+from credo import curvature, infinite, likelihoods, networks, posteriors, priors
 from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.pieces import mapping
@@ -35,7 +35,7 @@ class Unsavable(TypeError):
 def known_types() -> dict[str, type]:
     """Every class that a file may name: credo's own by package, and the user's own structs."""
     known: dict[str, type] = {"core.Model": Model}
-    for package in (networks, priors, likelihoods, posteriors, curvature):
+    for package in (networks, priors, likelihoods, posteriors, curvature, infinite):
         short = package.__name__.removeprefix("credo.")
         for name, item in vars(package).items():
             if isinstance(item, type) and dataclasses.is_dataclass(item):

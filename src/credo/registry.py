@@ -21,6 +21,7 @@ class Row:
             "weighted" (draws with weights, which may say that they failed),
             "near_posterior" (draws whose means are right to 0.1 standard deviations and variances to 10 %),
             "architectures" (the posterior, together with which nodes there are),
+            "functions" (in closed form, of functions: there are no weights),
             "mean_field", "mean" (the spread is not claimed), "mode" or "least_squares". The contract tests hold it to
             that.
     """
@@ -32,7 +33,8 @@ class Row:
     exact_on: str
     quick: tuple[tuple[str, Any], ...] = ()  # settings that are enough on the small problems of the tests
     thin: int = 1  # steps for each draw that tests and audits keep, where one step moves a chain only a little
-    networks: str = "any"  # "nodes": networks of at most one hidden layer, which are a sum of nodes
+    # "nodes": networks of at most one hidden layer, which are a sum of nodes; "wide": perceptrons with a known limit
+    networks: str = "any"
     likelihoods: str = "any"  # "normal": those that are normal given the outputs, or given the outputs and variates
 
     def quick_settings(self) -> dict[str, Any]:
@@ -80,6 +82,21 @@ ROWS = (
         "Mean-field variational inference by natural gradients, at the cost of Adam.",
         "B6",
         "mean_field",
+    ),
+    Row(
+        "function_space_vi",
+        "credo.methods.function_space_vi:FunctionSpaceVI",
+        "Variational inference with a prior and a divergence over functions, at measurement points.",
+        "F2",
+        "gaussian",
+    ),
+    Row(
+        "vis",
+        "credo.methods.vis:VIS",
+        "Variational inference refined by learned steps of a sampler, which then runs on as a corrected chain.",
+        "F1",
+        "posterior",
+        (("learning_steps", 1000),),
     ),
     Row(
         "svgd",
@@ -132,6 +149,14 @@ ROWS = (
         "Features as a point and the exact posterior of the last layer on them.",
         "C2",
         "gaussian",
+    ),
+    Row(
+        "infinite_width",
+        "credo.infinite.method:InfiniteWidth",
+        "A perceptron of infinite width as a Gaussian process: exact, or by Laplace where noise is not Gaussian.",
+        "F3",
+        "functions",
+        networks="wide",
     ),
     Row(
         "hmc",

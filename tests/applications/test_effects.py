@@ -238,3 +238,25 @@ def test_draws_on_disk_give_the_same(monkeypatch):
     assert used.shape == (held.posterior.members * held.posterior.available, 1)
     assert used.all()
     assert two.matters is None
+
+
+def test_several_targets_have_curves_and_strengths_of_their_own():
+    """Two targets, each a line with known coefficients: strengths are |w| times the spread of the input's values."""
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(50, 2)).astype(np.float32)
+    weights = np.array([[2.0, 0.0], [-0.5, 1.0]], np.float32)  # [target, input]
+    model = credo.Model(credo.networks.mlp([]), credo.priors.normal(1.0), credo.likelihoods.gaussian(0.1))
+    fit = credo.fit(KEY, model, (x, x @ weights.T), "map", steps=5)
+    layer = {"bias": np.zeros((1, 3, 2), np.float32), "kernel": np.tile(weights, (1, 3, 1, 1))}
+    posterior = Samples({"network": {"output": layer}, "likelihood": {}, "prior": {}}, {})
+    found = effects(KEY, dataclasses.replace(fit, posterior=posterior), x, ["dose", "age"], outputs=("pulse", "weight"))
+    for k, name in enumerate(found.names):
+        grid = found.curves[name].grid
+        values, shares = grid.values[:, 0].astype(np.float64), grid.shares
+        spread = np.sqrt(shares @ (values - shares @ values) ** 2)
+        np.testing.assert_allclose(found.strength[k], np.abs(weights[:, k]) * spread, rtol=1e-4, atol=1e-5)
+    ratio = found.strength[0, 1] / found.strength[0, 0]
+    np.testing.assert_allclose(ratio, 0.25, rtol=1e-4)
+    columns = list(found.table().columns)
+    assert columns == [f"{what} {y}" for y in ("pulse", "weight") for what in ("strength", "lower", "upper")]
+    assert found.order == ["dose", "age"]

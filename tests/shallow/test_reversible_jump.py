@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 from scipy import stats
 from scipy.special import expit, logsumexp
-from node_evidences import log_evidence as smc_log_evidence
 
 import credo
 from credo.diagnostics.chains import chain_stats
 from credo.shallow.reversible_jump import ReversibleJump
+from node_evidences import log_evidence as smc_log_evidence
 
 RNG = np.random.default_rng(1)
 X = np.linspace(-1.5, 1.5, 14)[:, None].astype(np.float32)

@@ -1,5 +1,6 @@
 """Adapters: a user's network, written in any library, as credo's three pure functions."""
 
+from credo.adapters.density import from_density as from_density
 from credo.adapters.equinox import EquinoxNetwork as EquinoxNetwork
 from credo.adapters.equinox import from_equinox as from_equinox
 from credo.adapters.functional import FunctionalNetwork as FunctionalNetwork

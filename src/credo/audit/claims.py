@@ -122,6 +122,7 @@ CLAIMS = {
     "weighted": Claim("exact around one mode, unless its weights say otherwise", lambda p: p.unimodal, _chain_met),
     "near_posterior": Claim("right to a tenth where the posterior is Gaussian", lambda p: p.gaussian, _near_met),
     "gaussian": Claim("exact where the posterior is Gaussian", lambda problem: problem.gaussian, _spread_met),
+    "functions": Claim("exact for linear and infinitely wide networks", lambda p: p.gaussian, _spread_met),
     "mean_field": Claim("exact where the posterior is a product", lambda problem: problem.factorised, _spread_met),
     "mean": Claim("right on the mean of a Gaussian posterior, if too sure", lambda p: p.gaussian, _mean_met),
     "mode": Claim("the mode, which is the mean of a Gaussian posterior", lambda p: p.gaussian, _point_met),

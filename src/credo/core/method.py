@@ -77,6 +77,12 @@ class Method:
         """State of one member before the first step."""
         raise TypeError(f"{type(self).__name__} does not say its state")
 
+    def init_from(self, key: jax.Array, model: Model, posterior: Any, data: Batch) -> State:
+        """State of one member that starts at a Gaussian posterior (without its member axis): at its centre, unless the
+        method can take up its spread, too."""
+        start = Variables({**posterior.mean, **posterior.points}, posterior.state)
+        return self.init(key, model, start, data)
+
     def noise(self, key: jax.Array, model: Model, phase: Phase, state: State) -> PyTree:
         """The randomness of one step. The loop draws it for many steps at once; `step` gets it in place of a key."""
         return key
@@ -102,4 +108,8 @@ class Method:
 
     def notes(self, trace: dict[str, Any]) -> list[str]:
         """Sentences for `status` after a fit, from the trace of metrics [member, step]."""
+        return []
+
+    def remarks(self, phases: dict[str, dict[str, Any]]) -> list[str]:
+        """Further sentences for `status`, from the traces of every phase of this method by name."""
         return []

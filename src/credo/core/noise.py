@@ -8,6 +8,8 @@ import jax.extend.random
 import jax.numpy as jnp
 import numpy as np
 
+PyTree = Any
+
 THREEFRY = getattr(jax.extend.random, "threefry_2x32", None)  # not part of JAX's stable interface
 LOWEST = np.nextafter(np.float32(-1), np.float32(0))
 
@@ -27,3 +29,11 @@ def normal(key: jax.Array, shape: tuple[int, ...], dtype: Any = jnp.float32) -> 
     share = jax.lax.bitcast_convert_type((words >> 9) | np.uint32(0x3F800000), jnp.float32) - 1.0
     uniform = jnp.maximum(LOWEST, share * (1 - LOWEST) + LOWEST)
     return (math.sqrt(2) * jax.lax.erf_inv(uniform)).reshape(shape)
+
+
+def normals(key: jax.Array, like: PyTree, num: int) -> PyTree:
+    """`num` standard normal draws for every number of a tree: leaves [num, ...]."""
+    leaves, treedef = jax.tree.flatten(like)
+    keys = jax.random.split(key, len(leaves)) if len(leaves) > 1 else [key]
+    drawn = [jax.random.normal(k, (num, *x.shape), x.dtype) for k, x in zip(keys, leaves)]
+    return jax.tree.unflatten(treedef, drawn)

@@ -107,6 +107,15 @@ class Diagonal:
         each = [-0.5 * ((deviation[p] / s) ** 2 + LOG_2PI) - jnp.log(s) for p, s in self.std.items()]
         return sum((x.sum() for x in each), jnp.zeros(()))
 
+    def marginal(self, paths: tuple[str, ...]) -> "Diagonal":
+        """The same of some of the weights."""
+        return Diagonal({path: s for path, s in self.std.items() if path in paths})
+
+    def renewed(self, std: Arrays) -> "Diagonal":
+        """The same with other standard deviations at these paths."""
+        new = {p: jnp.broadcast_to(jnp.asarray(s, self.std[p].dtype), self.std[p].shape) for p, s in std.items()}
+        return Diagonal(self.std | new, self.layers)
+
     def variance(self, model: Model, variables: Variables, inputs: PyTree) -> jax.Array:
         """Σ_i (∂f_c/∂θ_i)² s_i² [n, out]: per layer g² · (a² s²), without Jacobians."""
         if self.layers is None:

@@ -5,10 +5,12 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from credo.core.batch import Batch
 from credo.core.model import Model
 from credo.core.network import Variables
+from credo.core.parts import lower_factor
 from credo.core.tree import leaf, struct
 from credo.curvature.ggn import Roots, hessian_product, over_rows, row_chunk, row_jacobian
 from credo.curvature.paths import Arrays, arrays, flat, function, unflat
@@ -117,6 +119,26 @@ class Full:
     def covariance(self) -> Any:
         """Σ [P, P]."""
         return self.scale @ self.scale.T
+
+    def marginal(self, paths: tuple[str, ...]) -> "Full":
+        """The same of some of the weights: their block of Σ."""
+        rows = jnp.asarray(self.scale)[jnp.asarray(self._places(paths))]
+        return Full(lower_factor(rows[::-1])[::-1, ::-1], tuple(s for s in self.shapes if s[0] in paths))
+
+    def renewed(self, std: Arrays) -> "Full":
+        """The same with the weights at these paths independent, with these standard deviations."""
+        kept = tuple(path for path in self.paths if path not in std)
+        keep, new = self._places(kept), self._places(tuple(std))
+        values = [
+            jnp.broadcast_to(jnp.asarray(std[p], self.scale.dtype), s).ravel() for p, s in self.shapes if p in std
+        ]
+        scale = jnp.zeros(self.scale.shape, self.scale.dtype).at[new, new].set(jnp.concatenate(values))
+        return Full(scale.at[keep[:, None], keep].set(self.marginal(kept).scale) if kept else scale, self.shapes)
+
+    def _places(self, paths: tuple[str, ...]) -> np.ndarray:
+        """Where the numbers of these weights lie in the vector."""
+        marks = [np.full(math.prod(shape), path in paths) for path, shape in self.shapes]
+        return np.flatnonzero(np.concatenate(marks))
 
 
 def _chosen(variables: Variables, shapes: tuple[tuple[str, tuple[int, ...]], ...]) -> Arrays:

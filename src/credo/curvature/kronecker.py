@@ -9,12 +9,14 @@ import jax.numpy as jnp
 from credo.core.batch import Batch
 from credo.core.model import Model
 from credo.core.network import Variables
+from credo.core.parts import one_scale
 from credo.core.tree import leaf, struct
 from credo.curvature.ggn import Roots
 from credo.curvature.paths import Arrays
 from credo.curvature.prior import LocalPrior
 from credo.curvature.spectrum import LOG_2PI, Spectrum
 from credo.curvature.taps import Layer, tapped
+from credo.errors import Refusal
 
 PyTree = Any
 WIDE, PIECES = 384, 4  # inputs beyond which a Gram matrix is made in blocks, and in how many
@@ -59,6 +61,8 @@ class KroneckerSums:
     def spectrum(self, prior: LocalPrior) -> Spectrum:
         """Eigenvectors of both factors. With D the prior's precision along the inputs (kernel, bias), those of
         D^{-½} A D^{-½} ⊗ G + scale · I are the same for every scale."""
+        if prior.factors is not None:
+            return self._after(prior.factors)
         found = {}
         for layer in self.layers:
             path = layer.kernel
@@ -77,6 +81,36 @@ class KroneckerSums:
         def at(scales: Arrays, temperature: Any) -> Kronecker:
             std = {p: jnp.sqrt(temperature / (f[3] + scales[p])) for p, f in found.items()}
             bases = [{p: f[i] for p, f in found.items()} for i in range(3)]
+            return Kronecker(bases[0], bases[1], bases[2], std, self.layers)
+
+        return Spectrum(log_det, at)
+
+    def _after(self, prior: "Kronecker") -> Spectrum:
+        """The sum of this curvature and of a prior's precision that has Kronecker factors, too.
+
+        The sum has no such factors. It is taken in the eigenvectors of its two partial traces, where its diagonal is
+        exact (George et al., 2018) and its off-diagonal entries are left out: none of them with one output, or where
+        both terms have the same eigenvectors. Ritter et al. (2018), Online structured Laplace approximations.
+        """
+        found = {}
+        for layer in self.layers:
+            p = layer.kernel
+            u, w, c = prior.precision(p)
+            inside, outside = self.inputs[p], self.outputs[p] / jnp.maximum(self.weight, 1e-30)
+            whole_in = jnp.trace(outside) * inside + (w * c.sum(0)) @ w.T
+            whole_out = jnp.trace(inside) * outside + (u * (c @ (w * w).sum(0))) @ u.T
+            basis_in, basis_out = jnp.linalg.eigh(whole_in)[1], jnp.linalg.eigh(whole_out)[1]
+            along_in = jnp.maximum(((inside @ basis_in) * basis_in).sum(0), 0.0)
+            along_out = jnp.maximum(((outside @ basis_out) * basis_out).sum(0), 0.0)
+            product = along_out[:, None] * along_in + (basis_out.T @ u) ** 2 @ c @ ((basis_in.T @ w) ** 2).T
+            found[p] = (basis_in, basis_out, jnp.ones(len(basis_in), product.dtype), product)
+
+        def log_det(scales: Arrays) -> jax.Array:
+            return sum((jnp.log(f[3]).sum() for f in found.values()), jnp.zeros(()))
+
+        def at(scales: Arrays, temperature: Any) -> Kronecker:
+            bases = [{p: f[i] for p, f in found.items()} for i in range(3)]
+            std = {p: jnp.sqrt(temperature / f[3]) for p, f in found.items()}
             return Kronecker(bases[0], bases[1], bases[2], std, self.layers)
 
         return Spectrum(log_det, at)
@@ -117,6 +151,45 @@ class Kronecker:
             z = self.basis_out[p].T @ (layer.join(deviation) * self.root[p]) @ self.basis_in[p] / self.std[p]
             total += (-0.5 * (z * z + LOG_2PI) - jnp.log(self.std[p]) + jnp.log(self.root[p])).sum()
         return total
+
+    def marginal(self, paths: tuple[str, ...]) -> "Kronecker":
+        """The same of some of the layers, which are independent of each other."""
+        layers = self._whole(paths)
+        parts = [{layer.kernel: x[layer.kernel] for layer in layers} for x in self._parts]
+        return Kronecker(parts[0], parts[1], parts[2], parts[3], layers)
+
+    def renewed(self, std: Arrays) -> "Kronecker":
+        """The same with the weights of these layers independent, with one standard deviation for each array."""
+        basis_in, basis_out, root, scale = (dict(x) for x in self._parts)
+        for layer in self._whole(tuple(std)):
+            p = layer.kernel
+            outputs, inputs = scale[p].shape[-2:]
+            dtype = scale[p].dtype
+            basis_in[p], basis_out[p] = jnp.eye(inputs, dtype=dtype), jnp.eye(outputs, dtype=dtype)
+            scale[p] = jnp.ones((outputs, inputs), dtype)
+            root[p] = jnp.full(inputs, 1 / one_scale(std[p], p), dtype)
+            if layer.bias is not None:
+                root[p] = root[p].at[-1].set(1 / one_scale(std[layer.bias], layer.bias))
+        return Kronecker(basis_in, basis_out, root, scale, self.layers)
+
+    def precision(self, kernel: str) -> tuple[jax.Array, jax.Array, jax.Array]:
+        """Λ = Σ_kl c_kl u_k u_k' ⊗ w_l w_l' of a layer: u_k as columns [out, out], w_l [in + 1, in + 1], and c."""
+        return self.basis_out[kernel], self.root[kernel][:, None] * self.basis_in[kernel], self.std[kernel] ** -2.0
+
+    @property
+    def _parts(self) -> tuple[Arrays, Arrays, Arrays, Arrays]:
+        return self.basis_in, self.basis_out, self.root, self.std
+
+    def _whole(self, paths: tuple[str, ...]) -> tuple[Layer, ...]:
+        """The layers of these weights; refused where one is there in part."""
+        layers = tuple(layer for layer in self.layers if any(path in paths for path in layer.paths))
+        for layer in layers:
+            if not all(path in paths for path in layer.paths):
+                raise Refusal(
+                    f"Under Kronecker factors kernel and bias of a layer depend on each other, and only one of "
+                    f"{layer.paths} was asked for: take both."
+                )
+        return layers
 
     def variance(self, model: Model, variables: Variables, inputs: PyTree) -> jax.Array:
         """Σ over layers of Σ_ij (g_c'u_i)² (a'v_j)² S_ij² [n, out]: sums over inputs are done once for all outputs."""

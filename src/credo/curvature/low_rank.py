@@ -1,9 +1,11 @@
 """A few directions in which the data speak, and the prior in all others."""
 
+import math
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from credo.core.batch import Batch
 from credo.core.model import Model
@@ -120,3 +122,30 @@ class LowRank:
             return jnp.maximum((g * g).sum(-1) - known, 0.0)
 
         return jax.lax.map(row, inputs, batch_size=row_chunk(8 * len(self.root)))
+
+    def marginal(self, paths: tuple[str, ...]) -> "LowRank":
+        """The same of some of the weights: rows of U, made orthonormal again."""
+        keep = jnp.asarray(self._marks(paths).nonzero()[0])
+        basis, root = jnp.asarray(self.basis)[keep], jnp.asarray(self.root)[keep]
+        return _orthonormal(basis, self.values, root, tuple(s for s in self.shapes if s[0] in paths))
+
+    def renewed(self, std: Arrays) -> "LowRank":
+        """The same with the weights at these paths independent, with these standard deviations."""
+        new = self._marks(tuple(std))
+        flat_std = flat({p: jnp.broadcast_to(jnp.asarray(std.get(p, 1.0)), s) for p, s in self.shapes})
+        basis = jnp.where(new[:, None], 0.0, self.basis)
+        root = jnp.where(new, 1 / flat_std, self.root).astype(self.root.dtype)
+        return _orthonormal(basis, self.values, root, self.shapes)
+
+    def _marks(self, paths: tuple[str, ...]) -> np.ndarray:
+        return np.concatenate([np.full(math.prod(shape), path in paths) for path, shape in self.shapes])
+
+
+def _orthonormal(basis: jax.Array, values: jax.Array, root: jax.Array, shapes: Shapes) -> LowRank:
+    """Σ = D^{-½} (I − U diag(s/(1+s)) U') D^{-½} for any U, as one with orthonormal columns."""
+    columns = min(basis.shape)
+    q, r = jnp.linalg.qr(basis)
+    small = (r * (values / (1 + values))) @ r.T
+    removed, turn = jnp.linalg.eigh(0.5 * (small + small.T))
+    removed = jnp.clip(removed, 0.0, 1 - jnp.finfo(removed.dtype).eps)
+    return LowRank(q[:, :columns] @ turn, removed / (1 - removed), root, shapes)

@@ -9,6 +9,7 @@ import numpy as np
 
 from credo.core.model import Model
 from credo.core.network import ParamInfo, Variables
+from credo.core.tree import take
 from credo.curvature.paths import Arrays, arrays, flat, replaced, unflat
 from credo.errors import Refusal
 
@@ -17,12 +18,14 @@ PyTree = Any
 
 class LocalPrior(NamedTuple):
     """log p(θ) near the mode: where it is centred (by path; θ itself where it is not Gaussian), −∂² log p entry by
-    entry (by path), log p of the chosen weights, and the whole matrix where entries are not independent."""
+    entry (by path), log p of the chosen weights, and the whole matrix or its Kronecker factors where entries are not
+    independent."""
 
     centre: Arrays
     precision: Arrays
     log_prob: jax.Array
     matrix: jax.Array | None = None
+    factors: Any = None
 
 
 def local_prior(model: Model, variables: Variables, paths: Sequence[str], structure: str) -> LocalPrior:
@@ -36,6 +39,14 @@ def local_prior(model: Model, variables: Variables, paths: Sequence[str], struct
     network = variables.params["network"]
     values = {path: x for path, x in arrays(network).items() if path in paths}
     moments = _moments(bound)
+    factors = _factors(bound)
+    if structure == "kfac" and factors is not None:
+        mean, spread = factors
+        precision: Arrays = {}
+        for layer in spread.layers:
+            u, w, c = spread.precision(layer.kernel)
+            precision |= layer.split(u**2 @ c @ (w**2).T)
+        return LocalPrior(arrays(mean), precision, bound.log_prob(network), None, spread)
     if structure == "kfac" and not _one_scale(bound):
         raise Refusal(
             "Kronecker factors need a normal prior with one scale for each array of weights: take such a prior, "
@@ -99,6 +110,15 @@ def _moments(bound: Any) -> tuple[PyTree, PyTree] | None:
     if moments is not None or inner is None or not hasattr(inner, "product"):
         return moments
     return inner.product()
+
+
+def _factors(bound: Any) -> tuple[PyTree, Any] | None:
+    """Mean and spread of a posterior with Kronecker factors that became the prior, else None."""
+    inner = getattr(bound, "distribution", None)
+    spread = getattr(inner, "spread", None)
+    if inner is None or not hasattr(spread, "precision") or inner.members > 1:
+        return None
+    return take(inner.mean["network"], 0), take(spread, 0)
 
 
 def _densities(bound: Any) -> list[Any] | None:

@@ -8,13 +8,16 @@ from credo.runtime import configure
 configure()  # before BlackJAX is imported, which starts JAX
 
 if TYPE_CHECKING:
+    from credo.infinite.method import InfiniteWidth as InfiniteWidth
     from credo.methods.bayes_by_backprop import BayesByBackprop as BayesByBackprop
     from credo.methods.black_box_vi import BlackBoxVI as BlackBoxVI
+    from credo.methods.combine import refine as refine
     from credo.methods.combine import replicate as replicate
     from credo.methods.combine import subset as subset
     from credo.methods.combine import then as then
     from credo.methods.deep_ensemble import DeepEnsemble as DeepEnsemble
     from credo.methods.ensemble_chains import EnsembleChains as EnsembleChains
+    from credo.methods.function_space_vi import FunctionSpaceVI as FunctionSpaceVI
     from credo.methods.hmc import HMC as HMC
     from credo.methods.importance_sampling import ImportanceSampling as ImportanceSampling
     from credo.methods.ivon import IVON as IVON
@@ -38,10 +41,11 @@ if TYPE_CHECKING:
     from credo.methods.svgd import SVGD as SVGD
     from credo.methods.swag import SWAG as SWAG
     from credo.methods.swag import MultiSWAG as MultiSWAG
+    from credo.methods.vis import VIS as VIS
     from credo.shallow.gibbs import Gibbs as Gibbs
     from credo.shallow.reversible_jump import ReversibleJump as ReversibleJump
 
-_COMBINATORS = ("replicate", "subset", "then")
+_COMBINATORS = ("refine", "replicate", "subset", "then")
 
 
 def __getattr__(name: str) -> Any:

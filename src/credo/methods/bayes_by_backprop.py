@@ -133,12 +133,23 @@ class BayesByBackprop(Method):
         key_family, *keys = jax.random.split(key, family.components + 1)
         means = [self._mean(k, i, model, variables, data) for i, k in enumerate(keys)]
         parts = family.init(key_family, [family.random.ravel(m) for m in means], self.initial_std) | {"points": points}
+        parts |= self._more_parts(family.random.ravel(means[0]))
         layout = Layout.of(parts, limit=size(parts) if family.random.flat else -1)
         values = layout.ravel(parts)
         memory = optimiser(self.optimiser).init(values)
         prior = None if self.path_gradient else gaussian_prior(model, variables, random, family.random)
         zero = jnp.zeros((), jnp.int32)
         return VariationalState(zero, values, values, zero, memory, variables.state, prior, family, layout)
+
+    def _more_parts(self, position: PyTree) -> dict[str, Any]:
+        """What else a method that builds on this one learns along with q."""
+        return {}
+
+    def init_from(self, key: jax.Array, model: Model, posterior: Any, data: Batch) -> VariationalState:
+        state = super().init_from(key, model, posterior, data)
+        parts = state.layout.unravel(state.values)
+        values = state.layout.ravel(parts | state.family.parts(posterior))
+        return dataclasses.replace(state, values=values, average=values)
 
     def _mean(self, key: jax.Array, component: int, model: Model, variables: Variables, data: Batch) -> PyTree:
         """The random parameters where one component starts."""
@@ -154,6 +165,10 @@ class BayesByBackprop(Method):
             return key
         key_eps, key_net = jax.random.split(key)
         parts = state.layout.unravel(state.values)  # type: ignore[union-attr]
+        if self.estimator == "local" and state.prior is not None:
+            others = {k: v for k, v in state.family.random.unravel(parts["mean"]).items() if k != "network"}
+            if not jax.tree.leaves(others):  # pre-activations are drawn and nothing else is: spare a normal a weight
+                return None, key_net
         return state.family.noise(key_eps, parts, self.num_samples // (1 + self.antithetic)), key_net
 
     def step(
@@ -185,6 +200,8 @@ class BayesByBackprop(Method):
         """E_q[log p(D|θ)], E_q[log p(θ)], H[q] and the network's new state."""
         family, parts = state.family, state.layout.unravel(values)  # type: ignore[union-attr]
         eps, key = noise
+        if eps is None:
+            eps = jax.tree.map(lambda m: jnp.zeros((self.num_samples, *m.shape), m.dtype), parts["mean"])
         if self.antithetic:
             eps = jax.tree.map(lambda e: jnp.concatenate([e, -e]), eps)
         draws = family.draws(parts, eps)

@@ -1,5 +1,6 @@
 """Combinators: methods made of methods."""
 
+import dataclasses
 from typing import Any
 
 import jax
@@ -168,3 +169,26 @@ def _resolve(method: Any) -> Method:
     from credo.registry import build_method
 
     return build_method(method)
+
+
+def refine(method: Any, sampler: str = "hamiltonian", refinement: int = 5, **settings: Any) -> Method:
+    """Variational inference refined by a sampler: `vis` with the settings of a `bayes_by_backprop`.
+
+    Args:
+        method: a `BayesByBackprop`: the family of q_0 and how it is learned.
+        sampler: "hamiltonian", "langevin", "leapfrog" or "gradient".
+        refinement: T, how many steps of the sampler are learned.
+        settings: further settings of `VIS`.
+
+    Example:
+        >>> import credo
+        >>> credo.refine(credo.methods.BayesByBackprop(family="full"), "langevin", 10).family
+        'full'
+    """
+    from credo.methods.bayes_by_backprop import BayesByBackprop
+    from credo.methods.vis import VIS
+
+    if type(method) is not BayesByBackprop:
+        raise InputError(f"refine expects credo.methods.BayesByBackprop(…), got {type(method).__name__}.")
+    taken = {f.name: getattr(method, f.name) for f in dataclasses.fields(method)}
+    return VIS(**taken, sampler=sampler, refinement=refinement, **settings)

@@ -73,6 +73,21 @@ class MeanFieldFamily:
         one = lambda x, m, r: jax.scipy.stats.norm.logpdf((x - m) * jnp.exp(-r)) - r  # noqa: E731
         return _total(_map(one, theta, q["mean"], q["log_std"]))
 
+    def parts(self, posterior: Any) -> dict[str, Any]:
+        """Parameters of q from a posterior of this family (without its member axis): what `posterior` undoes."""
+        self._check(posterior, MeanField)
+        return {
+            "log_std": self.random.ravel(_map(jnp.log, posterior.std)),
+            "mean": self.random.ravel(posterior.mean),
+        }
+
+    def _check(self, posterior: Any, wanted: type) -> None:
+        if type(posterior) is not wanted:
+            raise InputError(
+                f"A fit of this family starts at a {wanted.__name__} posterior, got {type(posterior).__name__}: give "
+                "start=fit, to start at its point alone."
+            )
+
     def posterior(self, q: dict[str, Any], network: PyTree) -> Any:
         """The posterior; everything has the member axis in front."""
         unravel = jax.vmap(self.random.unravel)
@@ -111,6 +126,15 @@ class LowRankFamily(MeanFieldFamily):
     def log_prob(self, q: dict[str, Any], theta: PyTree) -> jax.Array:
         return low_rank_log_prob(q["mean"], _map(jnp.exp, q["log_std"]), q["factor"], theta)
 
+    def parts(self, posterior: Any) -> dict[str, Any]:
+        self._check(posterior, LowRank)
+        rank = jax.tree.leaves(posterior.factor)[0].shape[-1]
+        if rank != self.rank:
+            raise InputError(f"The posterior to start from has rank {rank}, the family {self.rank}; they must agree.")
+        factor = jax.vmap(self.random.ravel, -1, -1)(posterior.factor) if self.random.flat else posterior.factor
+        log_std = self.random.ravel(_map(jnp.log, posterior.std))
+        return {"factor": factor, "log_std": log_std, "mean": self.random.ravel(posterior.mean)}
+
     def posterior(self, q: dict[str, Any], network: PyTree) -> Any:
         unravel = jax.vmap(self.random.unravel)
         factor = jax.vmap(jax.vmap(self.random.unravel, -1, -1))(q["factor"]) if self.random.flat else q["factor"]
@@ -121,6 +145,12 @@ def triangular(log_scale: jax.Array, below: jax.Array) -> jax.Array:
     """diag(e^d)(I + strictly lower part): a Cholesky factor whose log determinant is Σ d."""
     unit = jnp.tril(below, -1) + jnp.eye(len(log_scale), dtype=below.dtype)
     return jnp.exp(log_scale)[:, None] * unit
+
+
+def untriangular(factor: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """What `triangular` was made of."""
+    scale = jnp.diagonal(factor)
+    return jnp.log(scale), jnp.tril(factor / scale[:, None], -1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -139,6 +169,11 @@ class FullFamily(MeanFieldFamily):
 
     def log_prob(self, q: dict[str, Any], theta: PyTree) -> jax.Array:
         return cholesky_log_prob(q["mean"], triangular(q["log_std"], q["below"]), theta)
+
+    def parts(self, posterior: Any) -> dict[str, Any]:
+        self._check(posterior, Multivariate)
+        log_std, below = untriangular(posterior.factor)
+        return {"below": below, "log_std": log_std, "mean": self.random.ravel(posterior.mean)}
 
     def posterior(self, q: dict[str, Any], network: PyTree) -> Any:
         factor = jax.vmap(triangular)(q["log_std"], q["below"])
@@ -195,6 +230,15 @@ class KroneckerFamily(MeanFieldFamily):
     def log_prob(self, q: dict[str, Any], theta: PyTree) -> jax.Array:
         return matrix_log_prob(*self._parts(q), self.random.unravel(theta))
 
+    def parts(self, posterior: Any) -> dict[str, Any]:
+        self._check(posterior, MatrixNormal)
+        return {
+            "columns": {name: untriangular(x) for name, x in posterior.columns.items()},
+            "log_std": _map(jnp.log, dict(posterior.std)),
+            "mean": self.random.ravel(posterior.mean),
+            "rows": {name: untriangular(x) for name, x in posterior.rows.items()},
+        }
+
     def posterior(self, q: dict[str, Any], network: PyTree) -> Any:
         return MatrixNormal(*jax.vmap(self._parts)({k: v for k, v in q.items() if k != "points"}), q["points"], network)
 
@@ -232,6 +276,9 @@ class MixtureFamily(MeanFieldFamily):
     def log_prob(self, q: dict[str, Any], theta: PyTree) -> jax.Array:
         each = jax.vmap(super().log_prob, (0, None))({k: q[k] for k in ("mean", "log_std")}, theta)
         return jax.scipy.special.logsumexp(each) - jnp.log(self.count)
+
+    def parts(self, posterior: Any) -> dict[str, Any]:
+        raise Refusal('A mixture does not start at a posterior; take family="mean_field", or start=fit for its point.')
 
     def posterior(self, q: dict[str, Any], network: PyTree) -> Any:
         """Components join the member axis; points and statistics are those of their member."""

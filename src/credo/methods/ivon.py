@@ -110,6 +110,16 @@ class IVON(Method):
             jnp.asarray(data.num_data, jax.tree.leaves(mean)[0].dtype), layout,
         )  # fmt: skip
 
+    def init_from(self, key: jax.Array, model: Model, posterior: Any, data: Batch) -> IvonState:
+        state = super().init_from(key, model, posterior, data)
+        if not isinstance(posterior, MeanField):
+            raise InputError(f"IVON starts at a mean-field posterior, got {type(posterior).__name__}: give start=fit.")
+        scale = self.beta * model.temperature / state.num_data
+        std = state.random.ravel(posterior.std)
+        # 1/(λσ²) = h + δ: where q starts at its prior the data have said nothing yet, and h is 0.
+        hessian = jax.tree.map(lambda s, d: jnp.maximum(scale / s**2 - d, 0.0), std, self._prior(state)[1])
+        return dataclasses.replace(state, hessian=hessian, average=(state.mean, hessian, state.points))
+
     def noise(self, key: jax.Array, model: Model, phase: Phase, state: IvonState) -> PyTree:
         """ε for K draws, and a key for what else is random inside the network."""
         key_eps, key_net = jax.random.split(key)

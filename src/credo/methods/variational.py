@@ -7,6 +7,7 @@ import jax.numpy as jnp
 
 from credo.core.model import Model
 from credo.core.network import Variables
+from credo.core.noise import normals as normals
 from credo.core.tree import Layout, leaf, struct
 
 PyTree = Any
@@ -75,11 +76,3 @@ def weights_from_prior(key: jax.Array, model: Model, variables: Variables) -> Va
     bound = model.prior.bind(model.network.info(params["network"]), params["prior"])
     weights = jax.tree.map(lambda x, w: w[0].astype(x.dtype), params["network"], bound.sample(key, 1))
     return Variables(model.free(params | {"network": weights}), variables.state)
-
-
-def normals(key: jax.Array, like: PyTree, num: int) -> PyTree:
-    """`num` standard normal draws for every number of a tree: leaves [num, ...]."""
-    leaves, treedef = jax.tree.flatten(like)
-    keys = jax.random.split(key, len(leaves)) if len(leaves) > 1 else [key]
-    drawn = [jax.random.normal(k, (num, *x.shape), x.dtype) for k, x in zip(keys, leaves)]
-    return jax.tree.unflatten(treedef, drawn)

@@ -106,6 +106,10 @@ class MLP:
             return Nodes(0, ACTIVATIONS[self.activation], None, None, "output", "output")
         return Nodes(self.widths[0], ACTIVATIONS[self.activation], "hidden_0", "output", "output", None)
 
+    def fully_connected(self) -> tuple[str, list[str]] | None:
+        """Its activation and layers, for limits of infinite width; None with masks."""
+        return None if self.dropout else (self.activation, self.layers())
+
     def dense_layers(self) -> list[tuple[str, str, bool]]:
         """Kernel, bias and whether the kernel is [out, in], of every layer in order."""
         return [(f"{name}/kernel", f"{name}/bias", True) for name in self.layers()]

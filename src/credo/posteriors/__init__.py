@@ -4,6 +4,7 @@ from credo.posteriors.dropout import ActivationDropout as ActivationDropout
 from credo.posteriors.dropout import WeightDropout as WeightDropout
 from credo.posteriors.gaussian import GaussianWeights as GaussianWeights
 from credo.posteriors.kronecker import MatrixNormal as MatrixNormal
+from credo.posteriors.linearised import Linearised as Linearised
 from credo.posteriors.low_rank import LowRank as LowRank
 from credo.posteriors.mean_field import MeanField as MeanField
 from credo.posteriors.multivariate import Multivariate as Multivariate

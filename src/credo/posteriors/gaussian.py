@@ -2,15 +2,18 @@
 
 import dataclasses
 import math
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from credo.core.model import Model
 from credo.core.network import Variables
+from credo.core.parts import Arrays, chosen, replaced
 from credo.core.posterior import Draws, WeightPosterior
-from credo.core.tree import leaf, path_string, paths, struct, take
+from credo.core.tree import Select, leaf, path_string, paths, struct, take
 from credo.errors import NoDensity, Refusal
 
 PyTree = Any
@@ -93,6 +96,29 @@ class GaussianWeights(WeightPosterior):
         if self.members > 1 or not covered:
             return None
         return network, jax.tree_util.tree_map_with_path(lambda path, x: spread.std[path_string(path)], network)
+
+    def marginal(self, select: Select) -> "GaussianWeights":
+        """The distribution of the weights that the globs match, by path."""
+        mean = chosen(self.mean, select)
+        wanted = tuple(mean["network"])
+        if not set(wanted) <= set(self.spread.paths) or not hasattr(self.spread, "marginal"):
+            raise NoDensity(
+                f'structure="{self.structure}" has no density of {", ".join(wanted)}: take another structure.'
+            )
+        spread = self._spread(lambda spread: spread.marginal(wanted))
+        return GaussianWeights(mean, spread, {}, {}, structure=self.structure, mode=self.mode)
+
+    def renewed(self, mean: Arrays, std: Arrays) -> "GaussianWeights":
+        """The same with the weights at these paths N(mean, std²) instead, independent of all others."""
+        spread = self._spread(lambda spread: spread.renewed(std))
+        return dataclasses.replace(self, mean=replaced(self.mean, mean), spread=spread)
+
+    def _spread(self, function: Callable[[Any], Any]) -> Any:
+        """The function of every member's spread, in its own precision: outside of a program it is kept on the host."""
+        if not any(isinstance(x, np.ndarray) and x.dtype == np.float64 for x in jax.tree.leaves(self.spread)):
+            return jax.vmap(function)(self.spread)
+        with jax.enable_x64(True):
+            return jax.tree.map(np.asarray, jax.vmap(function)(self.spread))
 
     def outputs(self, key: jax.Array, model: Model, inputs: PyTree, num: int | None) -> Draws:
         """Draws of f(x): functions, each the same at all inputs."""

@@ -1,18 +1,18 @@
 """The matrix normal over weights: one covariance for the rows of a kernel and one for its columns."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.scipy.linalg import solve_triangular
 
 from credo.core.network import Variables
+from credo.core.parts import Arrays, chosen, one_scale, replaced
 from credo.core.posterior import WeightPosterior
-from credo.core.tree import leaf, path_string, struct, take
+from credo.core.tree import Select, leaf, path_string, struct, take
 
 PyTree = Any
-Arrays = Mapping[str, Any]
 
 
 @struct
@@ -53,6 +53,29 @@ class MatrixNormal(WeightPosterior):
         parts = ({name: self.mean[name] for name in random}, self.rows, self.columns, self.std)
         each = jax.vmap(lambda m, a, b, s: matrix_log_prob(m, a, b, s, random))(*parts)
         return jax.scipy.special.logsumexp(each) - jnp.log(self.members)
+
+    def marginal(self, select: Select) -> "MatrixNormal":
+        """The distribution of the weights that the globs match, by path: arrays are independent of each other."""
+        mean = chosen(self.mean, select)
+        rows, columns, std = (
+            {path: x for path, x in part.items() if path.removeprefix("network/") in mean["network"]}
+            for part in (self.rows, self.columns, self.std)
+        )
+        return MatrixNormal(mean, rows, columns, std, {}, {})
+
+    def renewed(self, mean: Arrays, std: Arrays) -> "MatrixNormal":
+        """The same with the weights at these paths N(mean, std²) instead, independent of all others."""
+        rows, columns, rest = (dict(part) for part in (self.rows, self.columns, self.std))
+        for path, scale in std.items():
+            name = f"network/{path}"
+            if name in rest:
+                rest[name] = np.broadcast_to(np.asarray(scale, rest[name].dtype), rest[name].shape)
+                continue
+            half = one_scale(scale, path) ** 0.5  # each of the two factors brings √s
+            for side in (rows, columns):
+                size, dtype = side[name].shape, side[name].dtype
+                side[name] = np.broadcast_to(half * np.eye(size[-1], dtype=dtype), size)
+        return MatrixNormal(replaced(self.mean, mean), rows, columns, rest, self.points, self.state)
 
 
 def matrix_draw(mean: PyTree, rows: Arrays, columns: Arrays, std: Arrays, eps: PyTree) -> PyTree:

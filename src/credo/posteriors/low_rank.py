@@ -7,8 +7,9 @@ import jax.numpy as jnp
 from jax.scipy.linalg import cho_solve
 
 from credo.core.network import Variables
+from credo.core.parts import Arrays, chosen, replaced
 from credo.core.posterior import WeightPosterior
-from credo.core.tree import leaf, struct, take
+from credo.core.tree import Select, leaf, struct, take
 
 PyTree = Any
 
@@ -49,6 +50,17 @@ class LowRank(WeightPosterior):
         parts = [{name: tree[name] for name in given} for tree in (self.mean, self.std, self.factor, params)]
         each = jax.vmap(low_rank_log_prob, (0, 0, 0, None))(*parts)
         return jax.scipy.special.logsumexp(each) - jnp.log(self.members)
+
+    def marginal(self, select: Select) -> "LowRank":
+        """The distribution of the weights that the globs match, by path: their rows of W."""
+        mean, std, factor = (chosen(tree, select) for tree in (self.mean, self.std, self.factor))
+        return LowRank(mean, std, factor, {}, {})
+
+    def renewed(self, mean: Arrays, std: Arrays) -> "LowRank":
+        """The same with the weights at these paths N(mean, std²) instead, independent of all others."""
+        zeros = dict.fromkeys(mean, 0.0)
+        parts = (replaced(self.mean, mean), replaced(self.std, std), replaced(self.factor, zeros))
+        return LowRank(*parts, self.points, self.state)
 
 
 def low_rank_draw(mean: PyTree, std: PyTree, factor: PyTree, each: PyTree, common: jax.Array) -> PyTree:

@@ -6,8 +6,9 @@ import jax
 import jax.numpy as jnp
 
 from credo.core.network import Variables
+from credo.core.parts import Arrays, chosen, replaced
 from credo.core.posterior import WeightPosterior
-from credo.core.tree import leaf, struct, take
+from credo.core.tree import Select, leaf, struct, take
 
 PyTree = Any
 
@@ -45,3 +46,11 @@ class MeanField(WeightPosterior):
         )
         total = sum(jax.tree.leaves(each))
         return jax.scipy.special.logsumexp(total) - jnp.log(self.members)
+
+    def marginal(self, select: Select) -> "MeanField":
+        """The distribution of the weights that the globs match, by path."""
+        return MeanField(chosen(self.mean, select), chosen(self.std, select), {}, {})
+
+    def renewed(self, mean: Arrays, std: Arrays) -> "MeanField":
+        """The same with the weights at these paths N(mean, std²) instead, independent of all others."""
+        return MeanField(replaced(self.mean, mean), replaced(self.std, std), self.points, self.state)

@@ -8,8 +8,9 @@ import numpy as np
 from jax.scipy.linalg import solve_triangular
 
 from credo.core.network import Variables
+from credo.core.parts import Arrays, chosen, lower_factor, replaced
 from credo.core.posterior import WeightPosterior
-from credo.core.tree import Layout, leaf, struct, take
+from credo.core.tree import Layout, Select, leaf, path_string, struct, take
 
 PyTree = Any
 
@@ -62,8 +63,38 @@ class Multivariate(WeightPosterior):
         keep = np.concatenate([np.ravel(x) for x in jax.tree.leaves(kept)])
         if keep.all():
             return jnp.asarray(self.factor)
-        rows = jnp.asarray(self.factor)[:, keep]
-        return jnp.linalg.cholesky(rows @ jnp.swapaxes(rows, 1, 2))
+        return lower_factor(jnp.asarray(self.factor)[:, keep])
+
+    def marginal(self, select: Select) -> "Multivariate":
+        """The distribution of the weights that the globs match, by path: their block of the covariance."""
+        mean = chosen(self.mean, select)
+        keep = self._places(mean["network"])
+        # Dicts are flattened in the order of their keys, which need not be that of the tree.
+        order = np.concatenate([keep[path] for path in sorted(mean["network"])])
+        return Multivariate(mean, lower_factor(jnp.asarray(self.factor)[:, order]), {}, {})
+
+    def renewed(self, mean: Arrays, std: Arrays) -> "Multivariate":
+        """The same with the weights at these paths N(mean, std²) instead, independent of all others."""
+        places = self._places(mean)
+        new = np.concatenate(list(places.values()))
+        keep = np.setdiff1d(np.arange(self.factor.shape[1]), new)
+        dtype = self.factor.dtype
+        scales = [jnp.broadcast_to(jnp.asarray(std[path], dtype), np.shape(mean[path])).ravel() for path in places]
+        # What is kept stays in order, so its lower triangular factor is one inside the whole, too.
+        kept = lower_factor(jnp.asarray(self.factor)[:, keep])
+        factor = jnp.zeros(self.factor.shape, dtype).at[:, keep[:, None], keep].set(kept)
+        factor = factor.at[:, new, new].set(jnp.concatenate(scales))
+        return Multivariate(replaced(self.mean, mean), factor, self.points, self.state)
+
+    def _places(self, wanted: Arrays) -> dict[str, np.ndarray]:
+        """Where the numbers of these weights lie in the whole vector."""
+        found, start = {}, 0
+        for key, x in jax.tree_util.tree_leaves_with_path(self.mean):
+            path, length = path_string(key).removeprefix("network/"), int(np.prod(x.shape[1:]))
+            if path in wanted:
+                found[path] = np.arange(start, start + length)
+            start += length
+        return found
 
 
 def cholesky_log_prob(mean: jax.Array, factor: jax.Array, theta: jax.Array) -> jax.Array:

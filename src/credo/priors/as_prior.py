@@ -6,12 +6,12 @@ from typing import Any
 import jax
 
 from credo.core.distribution import ParamDistribution
-from credo.core.network import ParamInfo
+from credo.core.network import ParamInfo, is_info
 from credo.core.tree import leaf, struct, take
 from credo.errors import InputError, Refusal
 from credo.posteriors.mean_field import MeanField
 from credo.priors.checks import by_paths, same_paths, same_shape
-from credo.priors.elementwise import Elementwise, ElementwisePrior
+from credo.priors.elementwise import ElementwisePrior
 from credo.priors.normal import NormalDensity
 
 PyTree = Any
@@ -40,14 +40,20 @@ class AsPrior(ElementwisePrior):
         mean, std = ({"network": tree["network"]} for tree in (q.mean, q.std))
         return Weights(dataclasses.replace(q, mean=mean, std=std, points={}, state={}))
 
-    def bind_part(self, info: PyTree, params: PyTree) -> Elementwise:
-        """Some of the weights: the marginal is known where they are independent."""
-        if not isinstance(self.distribution, MeanField) or self.distribution.members > 1:
+    def bind_part(self, info: PyTree, params: PyTree) -> Any:
+        """Some of the weights: Gaussian posteriors know their marginals."""
+        q: Any = self.distribution
+        if isinstance(q, MeanField) and q.members == 1:
+            return super().bind_part(info, params)
+        if not hasattr(q, "marginal"):
             raise Refusal(
-                "Under by_path, as_prior takes a mean-field posterior with one member: others do not say the "
-                "distribution of some of the weights alone."
+                f"Under by_path, as_prior takes a Gaussian posterior: {type(q).__name__} does not say the distribution "
+                "of some of the weights alone."
             )
-        return super().bind_part(info, params)
+        part = q.marginal(tuple(i.path for i in jax.tree.leaves(info, is_leaf=is_info)))
+        arrays = {path: x[0] for path, x in part.mean["network"].items()}
+        same_paths(info, arrays, "The distribution given to as_prior")
+        return Weights(part)
 
     def density(self, info: ParamInfo) -> NormalDensity:
         """The normal of one array of a mean-field posterior with one member."""

@@ -156,6 +156,7 @@ def fit(
     batch_size: int | None = None,
     thin: int = 1,
     start: Any = None,
+    capacity: int | None = None,
     callbacks: Sequence[Callable[[Event], Any]] = (),
     checkpoint: Any = None,
     mesh: Any = None,
@@ -174,7 +175,9 @@ def fit(
         budget: wall-clock time instead ("60s", "5m").
         batch_size: rows of a minibatch; None takes all rows up to 512 and 128 beyond.
         thin: keep every thin-th draw.
-        start: Variables, a parameter tree or a Fit to start from.
+        start: Variables, a parameter tree or a Fit to start from; or a Gaussian posterior, whose spread variational
+            methods take up, too.
+        capacity: rows to make room for: fits of fewer rows and the same capacity share one program.
         callbacks: functions of an Event, called after every block; True stops the fit.
         checkpoint: a folder (or Checkpoint) to save to; if it holds this very run, the run goes on from there.
         mesh: a jax Mesh over whose first axis members are spread.
@@ -195,7 +198,7 @@ def fit(
     method = build_method(method)
     if sum(v is not None for v in (steps, epochs, budget)) > 1:
         raise InputError("Give one of steps, epochs and budget, not several.")
-    _positive(steps=steps, epochs=epochs, batch_size=batch_size, thin=thin)
+    _positive(steps=steps, epochs=epochs, batch_size=batch_size, thin=thin, capacity=capacity)
     if steps is None and epochs is None and budget is None and method.parts:
         steps = method.default_steps
     parts = stages_of(method)
@@ -205,7 +208,7 @@ def fit(
         prepared, said = part.prepare(model)
         stages.append((part, prepared))
         notes += said
-    source = Source(stages[-1][1], data, stream)
+    source = Source(stages[-1][1], data, stream, capacity)
     for part, prepared in stages:
         part.check_weights(prepared, source.weight)
     placement = place(method.members, getattr(method, "over", "auto"), all(p.lockstep for p in parts), mesh)
@@ -257,7 +260,7 @@ def _finish(loop: Loop, config: dict[str, Any], began: float, compiled: float) -
     total, compiling = time.perf_counter() - began, COMPILING.seconds - compiled
     timing = {"seconds_fit": total, "seconds_compile": compiling, "seconds_run": max(0.0, total - compiling)}
     timing["steps"] = int(next(iter(trace.values())).shape[1])
-    notes = tuple(dict.fromkeys([*host.notes, *method.notes(trace)]))
+    notes = tuple(dict.fromkeys([*host.notes, *method.notes(trace), *method.remarks(traces)]))
     shapes = jax.tree.map(lambda x: tuple(x.shape[1:]), loop.source.inputs)
     dtypes = jax.tree.map(lambda x: str(x.dtype), loop.source.inputs)
     return Fit(
@@ -272,14 +275,19 @@ def _posterior(method: Method, model: Model, state: Any) -> Any:
     return method.posterior(model, state, None)
 
 
-def _start(start: Any, first: Method, method: Method, model: Model, placement: Placement) -> Variables | None:
-    """Start variables with the member axis, or None for fresh ones."""
+def _start(start: Any, first: Method, method: Method, model: Model, placement: Placement) -> Any:
+    """Start variables, or a posterior, with the member axis; None for fresh ones."""
     pretrained = getattr(model.network, "pretrained", False)
     if start is None and not pretrained:
         return None
+    given: Any
     if isinstance(start, Fit):
         given = start.point()
         count = jax.tree.leaves(given.params)[0].shape[0]
+    elif hasattr(start, "outputs"):
+        if not hasattr(start, "mean"):
+            raise InputError(f"A {type(start).__name__} posterior has no single centre to start from; give its fit.")
+        given, count = start, start.members
     else:
         count = 1
     if method.members > 1 and count == 1 and first.several_starts:
@@ -289,7 +297,7 @@ def _start(start: Any, first: Method, method: Method, model: Model, placement: P
         )
     if start is None:
         return None  # the adapter itself starts every member at the given weights
-    if not isinstance(start, Fit):
+    if not isinstance(start, Fit) and not hasattr(start, "outputs"):
         variables = start if isinstance(start, Variables) else Variables(start, {})
         given = jax.tree.map(lambda x: np.asarray(x)[None], variables)
     if count not in (1, placement.members):

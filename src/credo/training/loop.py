@@ -60,13 +60,16 @@ class Host:
 
 
 @jax.jit
-def start_members(method: Method, model: Model, keys: jax.Array, batch: Batch, start: Variables | None) -> Carry:
-    """Every member before its first step; `start` has the member axis, or is None for fresh starts."""
+def start_members(method: Method, model: Model, keys: jax.Array, batch: Batch, start: Any) -> Carry:
+    """Every member before its first step; `start` (Variables or a posterior) has the member axis, or is None."""
 
-    def one(pair: tuple[jax.Array, Variables | None]) -> Carry:
+    def one(pair: tuple[jax.Array, Any]) -> Carry:
         key_init, key_method, key_run = jax.random.split(jax.random.wrap_key_data(pair[0]), 3)
-        variables = model.init(key_init, batch) if pair[1] is None else pair[1]
-        state = method.init(key_method, model, variables, batch)
+        if pair[1] is None or isinstance(pair[1], Variables):
+            variables = model.init(key_init, batch) if pair[1] is None else pair[1]
+            state = method.init(key_method, model, variables, batch)
+        else:
+            state = method.init_from(key_method, model, pair[1], batch)
         return Carry(jax.random.key_data(key_run), state)
 
     return jax.lax.map(one, (keys, start))
@@ -107,7 +110,7 @@ class Loop:
     budget: float | None
     batch_size: int
     thin: int
-    start: Variables | None
+    start: Any  # Variables or a posterior, with the member axis; None: fresh
     callbacks: tuple[Callable[[Event], Any], ...]
     checkpoint: Checkpoint | None
     host: Host

@@ -19,13 +19,14 @@ RANDOM_ROWS = jax.jit(random_rows, static_argnums=2)
 class Source:
     """The training data of one fit: host arrays, and what the loop needs to know about them."""
 
-    def __init__(self, model: Model, data: Any, stream: bool | None = None):
+    def __init__(self, model: Model, data: Any, stream: bool | None = None, capacity: int | None = None):
         inputs, targets, weight = _split(data)
         self.inputs = jax.tree.map(_numeric, inputs)
         self.target_shape = tuple(np.shape(targets)[1:])
         self.targets = model.likelihood.prepare(targets)
         self.num_rows = len(self.targets)
         self._check_lengths()
+        self.capacity = capacity or 0
         self.weight = _weights(weight, self.num_rows)
         if (self.weight == 0).any():
             self._drop(self.weight > 0)
@@ -60,7 +61,7 @@ class Source:
     def on_device(self, sharding: Any = None) -> Batch:
         """All rows, padded to a bucket with rows that weigh nothing; only the first rows where data is streamed."""
         rows = min(self.num_rows, 1024) if self.streamed else self.num_rows
-        length = bucket(rows)
+        length = bucket(rows if self.streamed else max(rows, self.capacity))
         arrays = jax.tree.map(lambda x: pad_rows(np.asarray(x[:rows]), length), self.inputs)
         batch = Batch(
             arrays, pad_rows(self.targets[:rows], length), pad_rows(self.weight[:rows], length),

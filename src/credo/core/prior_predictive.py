@@ -1,0 +1,121 @@
+"""`prior_predictive`: what a model expects before it has seen any data."""
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from credo.core.batch import Batch
+from credo.core.likelihood import Likelihood
+from credo.core.mixture import Flat
+from credo.core.model import Model
+from credo.core.network import Variables
+from credo.core.posterior import WeightPosterior
+from credo.core.predict import KEEP_BYTES, predict
+from credo.core.predictive import Predictive
+from credo.core.tree import leaf, struct
+from credo.errors import InputError
+
+PyTree = Any
+NUM_SAMPLES = 200
+
+
+@struct
+class PriorDraws(WeightPosterior):
+    """The prior as the posterior that it is before there are data: every draw is made afresh."""
+
+    model: Model = leaf()
+    batch: Batch = leaf()  # one row, which gives the sizes
+
+    members = 1
+
+    def draw(self, key: jax.Array, member: jax.Array, index: jax.Array) -> Variables:
+        return self.model.sample_prior(key, self.batch)
+
+
+class Unfitted(NamedTuple):
+    """What `predict` asks of a fit, before there is one."""
+
+    posterior: Any
+    model: Model
+    input_shape: Any
+    target_shape: tuple[int, ...]
+
+
+class PriorPredictive(Predictive):
+    """p(y*|x*) = E_{p(θ)} p(y*|x*, θ) at some inputs: a `Predictive` that also shows its functions."""
+
+    @cached_property
+    def functions(self) -> np.ndarray:
+        """E[y|x, θ] of every draw of θ, each one function of all inputs [draw, n, …]; probabilities of classes."""
+
+        def means(likelihood: Likelihood, draws: Flat) -> jax.Array:
+            return jnp.moveaxis(jax.vmap(likelihood.mean)(draws.params, draws.outputs), 0, 1)
+
+        values = np.moveaxis(self._each(means), 1, 0)
+        return values if self.kind == "classes" else self._real(values)
+
+    def rescaled(self, shift: Any, scale: Any) -> "PriorPredictive":
+        """The prior predictive of shift + scale · y."""
+        return _as_prior(super().rescaled(shift, scale))
+
+
+def prior_predictive(
+    key: jax.Array,
+    model: Model,
+    inputs: PyTree,
+    *,
+    num_samples: int = NUM_SAMPLES,
+    outputs: int | None = None,
+    memory: int = KEEP_BYTES,
+) -> PriorPredictive:
+    """Functions and targets under the prior: weights, hyper-parameters and noise are drawn, and nothing is learned.
+
+    A prior over weights says little to a reader; the functions that it makes say what it believes. Noise that is
+    learned as a point has no prior: it is drawn from the one that samplers give it (`Model.inferring`).
+
+    Args:
+        key: a JAX key.
+        model: network, prior and likelihood.
+        inputs: array [n, …] (or a tree of them).
+        num_samples: draws of all parameters.
+        outputs: columns of the targets, where there are several; None: targets are one number (or class) for each row.
+        memory: bytes of per-draw outputs to keep for further questions.
+
+    Example:
+        >>> import jax, credo, numpy as np
+        >>> model = credo.Model(
+        ...     credo.networks.mlp([50]), credo.priors.fan_in_normal(1.0), credo.likelihoods.gaussian(noise=0.1)
+        ... )
+        >>> x = np.linspace(-2, 2, 30)[:, None]
+        >>> prior = credo.prior_predictive(jax.random.key(0), model, x)
+        >>> prior.functions.shape, prior.std.shape
+        ((200, 30), (30,))
+    """
+    if num_samples < 1:
+        raise InputError(f"num_samples must be at least 1, got {num_samples}.")
+    if outputs is not None and (outputs < 1 or model.likelihood.kind == "classes"):
+        raise InputError(f"outputs counts columns of targets that are numbers, at least 1, got {outputs}.")
+    model = model.inferring()
+    arrays = jax.tree.map(_checked, inputs)
+    first = jax.tree.map(lambda x: x[:1], arrays)
+    targets = model.likelihood.prepare(np.zeros(1 if model.likelihood.kind == "classes" else (1, outputs or 1)))
+    batch = Batch(first, targets, np.ones(1, np.float32), np.float32(1))
+    shape = jax.tree.map(lambda x: tuple(x.shape[1:]), arrays)
+    prior = Unfitted(PriorDraws(model, batch), model, shape, () if outputs is None else (outputs,))
+    return _as_prior(predict(key, prior, arrays, num_samples=num_samples, memory=memory))
+
+
+def _checked(x: Any) -> np.ndarray:
+    array = np.asarray(x)
+    if array.ndim < 2 or array.dtype.kind not in "fiub":
+        raise InputError(f"Inputs are numbers of shape [rows, features], got {array.dtype} {list(array.shape)}.")
+    return array.astype(np.float32) if array.dtype == np.float64 or array.dtype.kind == "b" else array
+
+
+def _as_prior(given: Predictive) -> PriorPredictive:
+    chunks: Callable[[], Any] = given._chunks
+    return PriorPredictive(given.likelihood, chunks, len(given), given._flat, given._shift, given._scale)
