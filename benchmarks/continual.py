@@ -25,8 +25,8 @@ import credo
 BARS = {("split", False): 0.97, ("split", True): 0.984, ("permuted", False): 0.90, ("permuted", True): 0.93}
 WIDTHS = {"split": [256, 256], "permuted": [100, 100]}
 SETTINGS = {  # chosen with --validation
-    "split": {"epochs": 20.0, "learning_rate": 0.002, "initial_std": 0.02, "first": True},
-    "permuted": {"epochs": 100.0, "learning_rate": 0.002, "initial_std": 0.02, "first": False},
+    "split": {"epochs": 10.0, "learning_rate": 0.004, "initial_std": 0.01, "first": False},
+    "permuted": {"epochs": 20.0, "learning_rate": 0.004, "initial_std": 0.005, "first": False},
 }
 PERMUTED_TASKS = 10
 HELD = 10_000

@@ -3,7 +3,7 @@
     python examples/refinement/co2.py --data-dir DIR --out FOLDER [--quick]
 
 DIR has `classics/vis_co2_monthly.csv.gz`: monthly means at Mauna Loa, January 1966 to January 2019, one number a line.
-FOLDER gets `co2.md` and `co2.png`. The model, after a line was taken off and the rest divided by its standard deviation:
+FOLDER gets `co2.md` and `co2.png`. The model of what is left when a line is taken off, in standard deviations of it:
 
     y_t = level_t + Σ_j a_jt cos(2πjt/12) + b_jt sin(2πjt/12) + σ_observation ε     j = 1 … 4
     level_t = level_{t−1} + slope_{t−1} + σ_level ε,   slope_t = slope_{t−1} + σ_slope ε
@@ -17,8 +17,6 @@ The last 24 months are held out and nothing was tuned on them.
 
 import argparse
 import gzip
-import shlex
-import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,13 +28,14 @@ from scipy import special, stats
 
 import credo
 from credo.core.method import Method
-from credo.report.style import INK, MODEL, WRONG, dress
+from credo.report.style import CYCLE, INK, MODEL, MUTED, WRONG, dress
 
 NAMES = ("observation", "level", "slope", "season")
 HARMONICS, HELD_OUT, FIRST_YEAR = 4, 24, 1966
 STATES = 2 + 2 * HARMONICS
 PRIOR_MEAN, PRIOR_STD = -4.0, 2.0
 KEPT = 1000  # draws that forecasts use
+CHAIN = "vis, T = 5 → ∞"
 
 
 class Series(NamedTuple):
@@ -151,7 +150,8 @@ def forecast(key: jax.Array, thetas: np.ndarray, series: Series) -> Forecast:
 def scores(found: Forecast, truth: np.ndarray) -> dict[str, float]:
     """The mean of the forecasts is scored; the density is that of the mixture over draws, whose parts are normal."""
     error = found.means.mean(0) - truth
-    log_density = special.logsumexp(stats.norm.logpdf(truth, found.means, found.stds), axis=0) - np.log(len(found.means))
+    each = stats.norm.logpdf(truth, found.means, found.stds)
+    log_density = special.logsumexp(each, axis=0) - np.log(len(each))
     low, high = np.quantile(found.paths, (0.025, 0.975), axis=0)
     return {
         "mae": float(np.abs(error).mean()), "rmse": float(np.sqrt((error**2).mean())),
@@ -173,13 +173,14 @@ def log_evidence(thetas: np.ndarray, log_density, num: int = 4000) -> tuple[floa
 
 def methods(quick: bool) -> dict[str, tuple[Method, int]]:
     """Methods and how many draws they make."""
-    learn = {"learning_steps": 50 if quick else 1500, "bound_draws": 100 if quick else 2000}
-    common = learn | {"chains": 2, "num_samples": 4, "learning_rate": 0.02, "initial_std": 0.2, "settle": 100, "path": 8}
+    learn = {"learning_steps": 50 if quick else 1000, "bound_draws": 100 if quick else 1000}
+    common = learn | {"mean": "map", "map_steps": 500, "learning_rate": 0.02, "num_samples": 4, "initial_std": 0.1}
+    common |= {"chains": 2, "settle": 100, "path": 8}
     draws = 100 if quick else 1000
     return {
         "vis, T = 0": (credo.methods.VIS(refinement=0, inference="refined", **common), draws),
         "vis, T = 5": (credo.methods.VIS(refinement=5, inference="refined", **common), draws),
-        "vis, T = 5 → ∞": (credo.methods.VIS(refinement=5, inference="chain", **common), draws),
+        CHAIN: (credo.methods.VIS(refinement=5, inference="chain", **common), draws),
         "nuts": (credo.methods.NUTS(warmup=100 if quick else 500, chains=2), draws),
     }
 
@@ -193,21 +194,32 @@ def bound_of(fit: credo.Fit) -> tuple[float, float] | None:
     return float(best.mean()), float(best.std() / np.sqrt(len(best)))
 
 
-def picture(series: Series, forecasts: dict[str, Forecast], rows: dict[str, dict]) -> Figure:
-    figure = Figure(figsize=(11, 6.4), dpi=110, layout="constrained", facecolor="white")
-    areas = figure.subplots(2, 2, sharex=True, sharey=True).ravel()
+def picture(series: Series, forecasts: dict[str, Forecast], thetas: dict[str, np.ndarray]) -> Figure:
+    """The forecast of the chain above, and every method's posterior of the four numbers below."""
+    figure = Figure(figsize=(11.5, 7), dpi=110, layout="constrained", facecolor="white")
+    figure.get_layout_engine().set(h_pad=0.08)
+    areas = figure.subplot_mosaic([["forecast"] * len(NAMES), list(NAMES)], height_ratios=[1.35, 1])
     years = FIRST_YEAR + (np.arange(len(series.values)) + 0.5) / 12
-    past, future = slice(-HELD_OUT - 36, -HELD_OUT), slice(-HELD_OUT, None)
-    for i, (area, (name, found)) in enumerate(zip(areas, forecasts.items())):
-        title = f"{name}: mean absolute error {rows[name]['mae']:.2f} ppm, covered {rows[name]['coverage']:.0%}"
-        dress(area, title, "year" if i > 1 else "", "CO2 [ppm]" if i % 2 == 0 else "", size=10.5)
-        low, high = np.quantile(found.paths, (0.025, 0.975), axis=0)
-        area.fill_between(years[future], low, high, color=MODEL, alpha=0.3, lw=0, label="95 % of forecast paths")
-        area.plot(years[future], found.means.mean(0), color=MODEL, lw=1.5, label="mean of forecasts")
-        area.plot(years[past], series.values[past], ".-", color=INK, lw=0.8, ms=4, label="last training months")
-        area.plot(years[future], series.values[future], "o", color="white", mec=WRONG, ms=4, label="held-out months")
-    handles, labels = areas[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower left", ncols=4, frameon=False, fontsize=10, labelcolor=INK)
+    past, future = slice(-HELD_OUT - 48, -HELD_OUT), slice(-HELD_OUT, None)
+    area, found = areas["forecast"], forecasts[CHAIN]
+    dress(area, f"Forecast by {CHAIN}", "year", "CO2 [ppm]")
+    low, high = np.quantile(found.paths, (0.025, 0.975), axis=0)
+    area.fill_between(years[future], low, high, color=MODEL, alpha=0.3, lw=0, label="95 % of forecast paths")
+    area.plot(years[future], found.means.mean(0), color=MODEL, lw=1.5, label="mean of forecasts")
+    area.plot(years[past], series.values[past], ".-", color=INK, lw=0.8, ms=4, label="last training months")
+    area.plot(years[future], series.values[future], "o", color="white", mec=WRONG, ms=4.5, label="held-out months")
+    area.legend(loc="upper left", fontsize=9.5, frameon=False, labelcolor=INK)
+    for i, name in enumerate(NAMES):
+        dress(areas[name], f"log σ, {name}", "", "density" if i == 0 else "", size=10.5)
+        reference = thetas["nuts"][:, i]
+        line = np.linspace(*(reference.mean() + reference.std() * np.array([-4, 4])), 200)
+        areas[name].fill_between(line, stats.gaussian_kde(reference)(line), color=MUTED, alpha=0.3, lw=0, label="nuts")
+        for (other, theta), colour in zip(thetas.items(), CYCLE):
+            if other != "nuts":
+                areas[name].plot(line, stats.gaussian_kde(theta[:, i])(line), color=colour, lw=1.5, label=other)
+        areas[name].set_ylim(0, None)
+    handles, labels = areas[NAMES[0]].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False, fontsize=10, labelcolor=INK)
     return figure
 
 
@@ -216,7 +228,8 @@ def page(command: str, rows: dict[str, dict], thetas: dict[str, np.ndarray], evi
     lines = [
         "# CO2 ahead\n",
         f"`{command}` on {jax.default_backend().upper()}. What everything means is said at the head of `co2.py`.\n",
-        "| inference | bound of log p(y) | MAE [ppm] | RMSE [ppm] | log density per month | covered by 95 % | run s | compile s |",
+        "| inference | bound of log p(y) | MAE [ppm] | RMSE [ppm] | log density per month | covered by 95 % | run s | "
+        "compile s |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for name, row in rows.items():
@@ -226,15 +239,16 @@ def page(command: str, rows: dict[str, dict], thetas: dict[str, np.ndarray], evi
             f"{row['coverage']:.0%} | {row['seconds_run']:.0f} | {row['seconds_compile']:.0f} |"
         )
     lines += [
-        f"\nlog p(y) = {value:.2f} ± {error:.2f} by importance sampling (weights worth {effective:.0%} of the draws), of the "
-        "series in the units of the filter. The bound is that of the member with the greatest one; log density is per "
-        "month, in ppm, of the mixture over draws.\n",
+        f"\nlog p(y) = {value:.2f} ± {error:.2f} by importance sampling (weights worth {effective:.0%} of the draws), "
+        "of the series in the units of the filter. The bound is that of the best member; log density is "
+        "per month, in ppm, of the mixture over draws.\n",
         f"Posterior of log σ, mean ± standard deviation over draws of all members (add log {scale:.2f} for ppm):\n",
         "| inference | " + " | ".join(NAMES) + " |",
         "|---|" + "---|" * len(NAMES),
     ]
     for name, theta in thetas.items():
-        lines.append(f"| {name} | " + " | ".join(f"{m:.3f} ± {s:.3f}" for m, s in zip(theta.mean(0), theta.std(0))) + " |")
+        cells = [f"{m:.3f} ± {s:.3f}" for m, s in zip(theta.mean(0), theta.std(0))]
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
 
@@ -250,12 +264,12 @@ def main(data: Path, out: Path, quick: bool) -> None:
         kept = thetas[name][np.linspace(0, len(thetas[name]) - 1, KEPT).round().astype(int)]
         forecasts[name] = forecast(jax.random.key(100 + i), kept, series)
         rows[name] = scores(forecasts[name], series.values[-HELD_OUT:]) | fit.timing | {"bound": bound_of(fit)}
-        print(name, {k: v if v is None or isinstance(v, tuple) else round(v, 3) for k, v in rows[name].items()}, flush=True)
+        print(name, rows[name])
         print(*fit.notes, thetas[name].mean(0).round(3), thetas[name].std(0).round(3), flush=True)
-    command = shlex.join(["python", "examples/refinement/co2.py", *sys.argv[1:]])
+    command = "python examples/refinement/co2.py --data-dir DIR --out FOLDER" + " --quick" * quick
     evidence = log_evidence(thetas["nuts"], log_density)
     (out / "co2.md").write_text(page(command, rows, thetas, evidence, series.scale), encoding="utf-8")
-    picture(series, forecasts, rows).savefig(out / "co2.png")
+    picture(series, forecasts, thetas).savefig(out / "co2.png")
     print(out / "co2.md")
 
 
