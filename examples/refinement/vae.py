@@ -295,6 +295,8 @@ def figure_of(file: Path) -> Any:
     tails = np.concatenate([curve[len(curve) // 10 :] for curve in curves])
     more = 0.08 * np.ptp(tails) + 0.5
     area.set_ylim(tails.min() - more, tails.max() + more)
+    seen = [data[f"{i}/seconds"][data[f"{i}/test"] > tails.min() - more][0] for i, _ in runs]
+    area.set_xlim(0.9 * min(seen), None)
     right.legend(loc="outside lower center", ncols=1, fontsize=9, frameon=False, labelcolor=INK)
     return figure
 

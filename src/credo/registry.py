@@ -89,6 +89,7 @@ ROWS = (
         "Variational inference with a prior and a divergence over functions, at measurement points.",
         "F2",
         "gaussian",
+        (("points", 6), ("rows", 10), ("prior_draws", 100)),
     ),
     Row(
         "vis",

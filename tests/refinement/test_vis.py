@@ -133,6 +133,19 @@ def test_settings_without_sense_are_one_sentence(settings, error, words):
         fitted(**settings)
 
 
+def test_steps_that_are_too_long_from_the_first_are_lowered():
+    """Leapfrog steps of 3 on −x⁴ overflow within two steps; a tenth of them does not, and a note says so."""
+    model = credo.from_density(quartic, np.zeros(2))
+    method = VIS(refinement=4, initial_std=1.0, refined_step=3.0, learning_steps=100, chains=1, inference="refined")
+    fit = credo.fit(KEY, model, model.data, method, steps=50)
+    assert np.isfinite(fit.posterior.params["network"]["theta"]).all()
+    assert any("non-finite" in note for note in fit.notes)
+
+
+def quartic(x):
+    return -(x**4).sum()
+
+
 def test_refine_takes_a_variational_method_over():
     method = credo.refine(credo.methods.BayesByBackprop(family="low_rank", rank=2), "langevin", 7)
     assert (method.family, method.rank, method.sampler, method.refinement) == ("low_rank", 2, "langevin", 7)

@@ -43,6 +43,7 @@ class OutputIsLogDensity(NoParameters):
     """log p(y | f) = f: what the network gives is the log density."""
 
     kind = "real"
+    predicts = False  # diagnostics then look at θ itself
 
     def prepare(self, targets: np.ndarray) -> np.ndarray:
         return np.zeros((len(targets), 1), np.float32)

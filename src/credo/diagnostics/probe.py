@@ -47,8 +47,9 @@ class Probe(NamedTuple):
 
 
 def training_inputs(fit: Any, most: int = MOST_INPUTS) -> PyTree | None:
-    """At most `most` training inputs, spread evenly over the rows; None for a loaded fit, which has no data."""
-    if fit.loop is None:
+    """At most `most` training inputs, spread evenly over the rows; None for a loaded fit, which has no data, and for a
+    model that is a log density alone, which has no functions."""
+    if fit.loop is None or not getattr(fit.model.likelihood, "predicts", True):
         return None
     source = fit.loop.source
     rows = np.unique(np.linspace(0, source.num_rows - 1, most).round().astype(int))

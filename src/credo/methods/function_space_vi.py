@@ -81,7 +81,7 @@ class FunctionSpaceVI(BayesByBackprop):
     function_draws: int = 100
     jitter: float = leaf(default=0.03)
 
-    default_steps = 10_000
+    default_steps = 8000
 
     def prepare(self, model: Model) -> tuple[Model, list[str]]:
         model, notes = super().prepare(model)

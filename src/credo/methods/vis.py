@@ -137,8 +137,20 @@ class VIS(BayesByBackprop):
         return state.family.random.unravel(jax.tree.map(lambda x: x[0], state.family.centres(parts)))
 
     def _more_parts(self, position: PyTree) -> dict[str, Any]:
-        step = self.refined_step * self.initial_std
-        return {"sampler": first_learned(self.sampler, self.refinement, position, step)}
+        return {"sampler": first_learned(self.sampler, self.refinement, position, self.initial_std)}
+
+    def _sampler(self, parts: PyTree) -> dict[str, Any]:
+        """The sampler's parameters. `refined_step` is a factor and not the start of what is learned, so that lowering
+        it helps a fit whose steps were too long from the first."""
+        learned = parts["sampler"]
+        factor = jnp.log(self.refined_step)
+        return learned | {"log_step": jax.tree.map(lambda x: x + factor, learned["log_step"])}
+
+    def smaller_step(self, factor: float = 0.1) -> Any:
+        smaller = super().smaller_step(factor**0.5 if self.refinement else factor)
+        if smaller is None or not self.refinement:
+            return smaller
+        return dataclasses.replace(smaller, refined_step=factor * self.refined_step)  # type: ignore[type-var]
 
     def noise(self, key: jax.Array, model: Model, phase: Phase, state: Any) -> PyTree:
         if phase.name in ("map", "settle", "sample", "chain") or (phase.name == "optimise" and not self.refinement):
@@ -198,7 +210,7 @@ class VIS(BayesByBackprop):
         eps, key, moves = noise
         if self.antithetic and self.num_samples > 1:
             eps = jax.tree.map(lambda e: jnp.concatenate([e, -e]), eps)
-        starts = family.draws(parts, eps)
+        starts, learned = family.draws(parts, eps), self._sampler(parts)
 
         def target(theta: PyTree) -> jax.Array:
             params = family.random.unravel(theta) | parts["points"]
@@ -206,7 +218,7 @@ class VIS(BayesByBackprop):
 
         def one(theta: PyTree, own: PyTree) -> Refined:
             start = lambda x: family.log_prob(parts, x)  # noqa: E731
-            return refine(self.sampler, parts["sampler"], own, theta, start, target, self.refinement, self.bridge)
+            return refine(self.sampler, learned, own, theta, start, target, self.refinement, self.bridge)
 
         return jax.vmap(one)(starts, moves), starts
 
@@ -265,7 +277,7 @@ class VIS(BayesByBackprop):
         """The step of every number of θ: the sampler's, or the spread of q_0 where no sampler was learned."""
         parts = state.layout.unravel(state.average)
         if self.refinement:
-            return jax.tree.map(jnp.exp, parts["sampler"]["log_step"])
+            return jax.tree.map(jnp.exp, self._sampler(parts)["log_step"])
         variance = state.family.moments(parts)[1]
         if state.family.components > 1:
             variance = jax.tree.map(lambda v: v.mean(0), variance)

@@ -46,7 +46,9 @@ def first_learned(sampler: str, steps: int, position: PyTree, step: Any) -> dict
     """The sampler's parameters before learning: the log of each coordinate's step, damping and bridges."""
     learned: dict[str, Any] = {"log_step": jax.tree.map(lambda x: jnp.full_like(x, jnp.log(step)), position)}
     if sampler == "hamiltonian":
-        learned["damping"] = jnp.full((), 2.0)  # γ is its logistic function: much of the momentum is kept at first
+        learned["damping"] = jnp.asarray(
+            2.0, jnp.float32
+        )  # γ is its logistic function: much of the momentum is kept at first
     if steps > 1:
         learned["bridges"] = jnp.zeros(steps)
     return learned
