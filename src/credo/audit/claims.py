@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import stats
 
+from credo.audit.measures import NUM_SAMPLES
 from credo.audit.problem import Problem
 from credo.audit.truth import LEVELS, Truth, function_values
 from credo.core.mixture import flatten
@@ -18,7 +19,7 @@ FLAGGED = 1.01  # R-hat of functions above which chains do not claim to have fou
 AT = (0.1, 0.5, 0.9)  # levels of the quantiles at which chains are tested
 NOTHING = 0.02  # members that optimised to one point differ by rounding
 MEAN, SPREAD = 0.2, 0.05  # bounds on mean_error and on |log std_ratio| for answers that are not chains
-NEAR_MEAN, NEAR_SPREAD = 0.1, 0.05  # of chains that are right to a tolerance: variances to 10 %
+NEAR_MEAN, NEAR_SPREAD = 0.1, 0.05  # of answers that are right to a tolerance: variances to 10 %
 ERRORS = 4  # Monte-Carlo errors that such chains may be off beyond that: a false alarm in 10,000
 
 
@@ -97,9 +98,10 @@ def _chain_met(problem: Problem, row: dict[str, Any]) -> bool:
 
 
 def _near_met(problem: Problem, row: dict[str, Any]) -> bool:
-    if row["effective"] is None or row["std_ratio"] <= 0:
+    if row["std_ratio"] <= 0:
         return False
-    error = ERRORS / np.sqrt(max(row["effective"], 1.0))
+    effective = NUM_SAMPLES if row["effective"] is None else row["effective"]  # of a distribution, not of chains
+    error = ERRORS / np.sqrt(max(effective, 1.0))
     near = row["mean_error"] < NEAR_MEAN + error
     return near and abs(np.log(row["std_ratio"])) < NEAR_SPREAD + error / np.sqrt(2)
 

@@ -70,6 +70,7 @@ class FunctionSpaceVI(BayesByBackprop):
         20
     """
 
+    num_samples: int = 4
     family: str = "low_rank"
     rank: int = 10
     kernel: Any = leaf(default=None)
@@ -79,7 +80,7 @@ class FunctionSpaceVI(BayesByBackprop):
     margin: float = leaf(default=0.25)
     prior_draws: int = 300
     function_draws: int = 100
-    jitter: float = leaf(default=0.03)
+    jitter: float = leaf(default=0.005)
 
     default_steps = 8000
 
