@@ -59,6 +59,26 @@ def test_it_is_unsure_between_two_clusters_where_mean_field_is_not(settings, lea
     assert rows[1]["regret"] < rows[0]["regret"]
 
 
+def test_inferred_noise_keeps_its_posterior_and_pairs_of_draws_are_taken():
+    """log σ of 60 rows has a spread of about 1/√120; left without its entropy it would shrink to a point."""
+    problem = linear(num_rows=60, dims=2)
+    noise = credo.likelihoods.gaussian("inferred")
+    model = credo.Model(credo.networks.mlp([]), credo.priors.normal(1.0), noise)
+    method = VI(points=5, rows=10, prior_draws=100, learning_rate=0.02, antithetic=True)
+    fit = credo.fit(KEY, model, (problem.inputs, problem.targets), method, steps=3000)
+    draws = np.asarray(fit.posterior.sample(jax.random.key(1), 4000)["likelihood"]["log_scale"])
+    assert 0.75 < draws.std() * np.sqrt(120) < 1.25
+    assert abs(draws.mean() - np.log(problem.noise)) < 0.3
+
+
+@pytest.mark.full
+def test_functions_of_a_hierarchical_prior_are_drawn_with_their_hyper_parameters():
+    problem = linear(num_rows=40, dims=2)
+    model = credo.Model(credo.networks.mlp([5], "tanh"), credo.priors.hierarchical(), credo.likelihoods.gaussian(0.5))
+    fit = credo.fit(KEY, model, (problem.inputs, problem.targets), VI(points=5, rows=10, prior_draws=100), steps=500)
+    assert np.isfinite(np.asarray(credo.predict(KEY, fit, problem.inputs).mean)).all()
+
+
 def test_classes_on_minibatches_predict_linearised_or_sampled():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(60, 2)).astype(np.float32)

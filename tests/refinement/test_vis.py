@@ -73,6 +73,8 @@ def test_the_rows_that_drive_a_path_do_not_judge_it():
     assert float(drive.total(jnp.ones(3))) == float(judge.total(jnp.ones(3))) == 60
     whole = batch._replace(rows=None)
     assert halves(whole)[0] is whole
+    with pytest.raises(InputError, match="batch_size=3 or more"):
+        halves(jax.tree.map(lambda x: x[:2], batch._replace(num_data=None))._replace(num_data=60))
 
 
 def test_paths_judged_by_their_own_minibatch_would_claim_too_much():
@@ -106,6 +108,12 @@ def test_draws_of_refined_paths_and_of_chains_have_all_parameters(family):
         fit = fitted(50, family=family, inference=inference, refinement=2, learning_steps=50, settle=50)
         assert coefficients(fit.posterior.params["network"]).shape == (1, 50, 4)
     assert "The log evidence is at least" in str(fit.status)
+
+
+def test_a_chain_may_follow_plain_variational_inference():
+    fit = fitted(300, refinement=0, inference="chain", learning_steps=500, settle=200)
+    draws = coefficients(fit.posterior.params["network"])[0]
+    assert (np.abs(draws.mean(0) - PROBLEM.mean) / np.sqrt(np.diag(PROBLEM.covariance))).max() < 0.5
 
 
 def test_minibatches_are_learned_from():

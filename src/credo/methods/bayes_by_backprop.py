@@ -202,9 +202,7 @@ class BayesByBackprop(Method):
         eps, key = noise
         if eps is None:
             eps = jax.tree.map(lambda m: jnp.zeros((self.num_samples, *m.shape), m.dtype), parts["mean"])
-        if self.antithetic:
-            eps = jax.tree.map(lambda e: jnp.concatenate([e, -e]), eps)
-        draws = family.draws(parts, eps)
+        draws = family.draws(parts, self._pairs(eps))
 
         def one(theta: PyTree, key: jax.Array) -> tuple[jax.Array, jax.Array, PyTree]:
             params = family.random.unravel(theta) | parts["points"]
@@ -225,6 +223,10 @@ class BayesByBackprop(Method):
             held = jax.lax.stop_gradient(parts)
             return likelihood, prior, -jax.vmap(lambda x: family.log_prob(held, x))(draws).mean(), network
         return likelihood, prior, family.entropy(parts, draws), network
+
+    def _pairs(self, eps: PyTree) -> PyTree:
+        """ε and −ε, where draws come in pairs."""
+        return jax.tree.map(lambda e: jnp.concatenate([e, -e]), eps) if self.antithetic else eps
 
     def _log_likelihood(
         self, key: jax.Array, model: Model, state: VariationalState, parts: PyTree, params: PyTree, batch: Batch

@@ -15,6 +15,7 @@ from credo.errors import InputError, Refusal
 from credo.function_space.divergence import gaussian_kl, moments_of_draws
 from credo.function_space.spectral import spectral_score
 from credo.methods.bayes_by_backprop import BayesByBackprop
+from credo.methods.families import ENTROPY
 from credo.methods.variational import VariationalState, rest_of_prior
 from credo.posteriors import Linearised
 
@@ -118,10 +119,11 @@ class FunctionSpaceVI(BayesByBackprop):
     def _terms(
         self, noise: PyTree, model: Model, state: Any, values: PyTree, batch: Batch
     ) -> tuple[jax.Array, jax.Array, jax.Array, PyTree]:  # fmt: skip
-        """E_q[log p(D|θ)], the priors of what is not a weight, −KL of functions and the network's new state."""
+        """E_q[log p(D|θ)], E_q[log p(ν)] and H[q(ν)] of what is not a weight, the latter less KL of functions, and the
+        network's new state."""
         family, parts = state.family, state.layout.unravel(values)
         (eps, key_net), key = noise
-        draws = family.draws(parts, eps)
+        draws = family.draws(parts, self._pairs(eps))
 
         def one(theta: PyTree) -> tuple[jax.Array, jax.Array, PyTree]:
             params = family.random.unravel(theta) | parts["points"]
@@ -140,7 +142,30 @@ class FunctionSpaceVI(BayesByBackprop):
         prior = self._prior(key_prior, model, state, parts, places)
         measure = self._linearised if self.divergence == "linearised" else self._spectral
         kl = measure(key_own, model, state, parts, places, prior)
-        return likelihood.mean(), rest.mean(), -kl, jax.tree.map(lambda x: x[0], network)
+        entropy = self._rest_entropy(key_own, state, parts)
+        return likelihood.mean(), rest.mean(), entropy - kl, jax.tree.map(lambda x: x[0], network)
+
+    def _rest_entropy(self, key: jax.Array, state: Any, parts: PyTree) -> jax.Array:
+        """H[q(ν)] of inferred noise and of hyper-parameters, ½ log det 2πe C with C their covariance; of a mixture the
+        mean over components, a lower bound."""
+        family = state.family
+
+        def rest(eps: PyTree) -> jax.Array:
+            theta = family.draws(parts, jax.tree.map(lambda e: e[None], eps))
+            params = jax.vmap(family.random.unravel)(theta)
+            leaves = jax.tree.leaves({k: v for k, v in params.items() if k != "network"})
+            return (
+                jnp.concatenate([x.reshape(family.components, -1) for x in leaves], 1) if leaves else jnp.zeros((1, 0))
+            )
+
+        zero = jax.tree.map(lambda e: jnp.zeros_like(e[0]), family.noise(key, parts, 1))
+        count = jax.eval_shape(rest, zero).shape[1]
+        if not count:
+            return jnp.zeros(())
+        slopes = jax.tree.leaves(jax.jacrev(rest)(zero))
+        root = jnp.concatenate([x.reshape(*x.shape[:2], -1) for x in slopes], 2)  # [component, number, noise]
+        log_det = jnp.linalg.slogdet(root @ jnp.swapaxes(root, 1, 2))[1]
+        return ENTROPY * count + 0.5 * log_det.mean()
 
     def _linear_outputs(
         self, key: jax.Array, model: Model, state: Any, parts: PyTree, theta: PyTree, batch: Batch
@@ -188,11 +213,18 @@ class FunctionSpaceVI(BayesByBackprop):
         if self.kernel is not None:
             return self.kernel(places, places)
         first = jax.tree.map(lambda x: x[0], state.family.centres(parts))
-        params = model.complete(state.family.random.unravel(first) | parts["points"])
+        params = jax.lax.stop_gradient(model.complete(state.family.random.unravel(first) | parts["points"]))
         info = model.network.info(params["network"])
-        weights = model.prior.bind(info, params["prior"]).sample(key, self.prior_draws)
-        one = lambda w: model.network.apply(Variables(w, state.network), places)[0]  # noqa: E731
-        return jax.vmap(one)(jax.lax.stop_gradient(weights))
+        random = bool(jax.tree.leaves(params["prior"]))
+
+        def one(key: jax.Array) -> jax.Array:
+            key_hyper, key_weights = jax.random.split(key)
+            hyper = model.prior.sample_hyper(key_hyper, info) if random else params["prior"]
+            weights = jax.tree.map(lambda w: w[0], model.prior.bind(info, hyper).sample(key_weights, 1))
+            held = model.complete(model.free(params | {"network": weights}))["network"]
+            return model.network.apply(Variables(held, state.network), places)[0]
+
+        return jax.vmap(one)(jax.random.split(key, self.prior_draws))
 
     def _moments(self, prior: jax.Array, output: int) -> tuple[jax.Array, jax.Array, float]:
         if self.kernel is not None:

@@ -153,15 +153,15 @@ class VIS(BayesByBackprop):
         return dataclasses.replace(smaller, refined_step=factor * self.refined_step)  # type: ignore[type-var]
 
     def noise(self, key: jax.Array, model: Model, phase: Phase, state: Any) -> PyTree:
-        if phase.name in ("map", "settle", "sample", "chain") or (phase.name == "optimise" and not self.refinement):
-            return super().noise(key, model, phase, state) if phase.name in ("map", "optimise") else key
-        return self._paths_noise(key, state, self.num_samples)
+        if phase.name == "optimise" and not self.refinement:
+            return super().noise(key, model, phase, state)
+        return self._paths_noise(key, state, self.num_samples) if phase.name in ("optimise", "bound") else key
 
     def _paths_noise(self, key: jax.Array, state: Any, num: int) -> PyTree:
         """(ε of q_0, a key for the network, momenta of every path)."""
         key_eps, key_net, key_path = jax.random.split(key, 3)
         parts = state.layout.unravel(state.values)
-        eps = state.family.noise(key_eps, parts, max(1, num // (1 + self.antithetic)))
+        eps = state.family.noise(key_eps, parts, num // (1 + self.antithetic))
         like = jax.tree.map(lambda x: x[0], state.family.centres(parts))
         keys = jax.random.split(key_path, num * state.family.components)
         return eps, key_net, jax.vmap(lambda k: momenta(k, self.sampler, self.refinement, like))(keys)
@@ -208,9 +208,7 @@ class VIS(BayesByBackprop):
         """Paths and where they start, one for every draw and component."""
         family = state.family
         eps, key, moves = noise
-        if self.antithetic and self.num_samples > 1:
-            eps = jax.tree.map(lambda e: jnp.concatenate([e, -e]), eps)
-        starts, learned = family.draws(parts, eps), self._sampler(parts)
+        starts, learned = family.draws(parts, self._pairs(eps)), self._sampler(parts)
 
         def target(theta: PyTree) -> jax.Array:
             params = family.random.unravel(theta) | parts["points"]
@@ -311,5 +309,7 @@ def halves(batch: Batch) -> tuple[Batch, Batch]:
     """All rows twice where the batch is all data; else every other row, and those in between."""
     if batch.rows is None:
         return batch, batch
+    if batch.weight.shape[0] < 3:  # batches differ by one row: with fewer, some half would have none
+        raise InputError("Half of a minibatch drives the steps and half judges them: give batch_size=3 or more.")
     one, other = (jax.tree.map(lambda x, i=i: x[i::2], batch._replace(num_data=None)) for i in (0, 1))
     return one._replace(num_data=batch.num_data), other._replace(num_data=batch.num_data)

@@ -251,8 +251,8 @@ class Loop:
                 return
             self.carry = output.carry
             host.step += num
-            if phase.until is not None and (record.metrics[-1][phase.until][:, -1] > 0).all():
-                host.steps = host.step
+            if phase.until is not None and (over := record.end_at(phase.until)):
+                host.steps = host.step = host.step - over + 1
             rate = num / seconds if rate else 0.6 * num / seconds  # the first block also compiles
             elapsed = self._elapsed()
             if timed and self.budget is not None:

@@ -61,6 +61,20 @@ class Record:
         """A phase that starts again writes another file: the last checkpoint still counts on the one before."""
         return self._place and self._place.with_name(f"{self._place.name}-{self._cleared}.bin")
 
+    def end_at(self, name: str) -> int:
+        """Forget the metrics of the last block after the first step at which `name` was above 0 for every member.
+
+        How many steps there were from that one on, 0 where there was none. Blocks are as long as the machine is fast:
+        without the cut so would be the trace.
+        """
+        last = self.metrics[-1]
+        reached = (last[name] > 0).all(axis=0)
+        if not reached.any():
+            return 0
+        first = int(reached.argmax())
+        self.metrics[-1] = {k: v[:, : first + 1] for k, v in last.items()}
+        return len(reached) - first
+
     def clear(self) -> None:
         """Forget everything: the phase starts again."""
         self.metrics, self.draws, self._file, self._bytes, self._saved = [], [], None, 0, 0
