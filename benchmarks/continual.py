@@ -25,8 +25,8 @@ import credo
 BARS = {("split", False): 0.97, ("split", True): 0.984, ("permuted", False): 0.90, ("permuted", True): 0.93}
 WIDTHS = {"split": [256, 256], "permuted": [100, 100]}
 SETTINGS = {  # chosen with --validation
-    "split": {"epochs": 10.0, "learning_rate": 0.004, "initial_std": 0.01, "first": False},
-    "permuted": {"epochs": 20.0, "learning_rate": 0.004, "initial_std": 0.005, "first": False},
+    "split": {"epochs": 10.0, "learning_rate": 0.004, "initial_std": 0.01, "first": False, "start_std": 0.0},
+    "permuted": {"epochs": 5.0, "learning_rate": 0.004, "initial_std": 0.01, "first": False, "start_std": 0.01},
 }
 PERMUTED_TASKS = 10
 HELD = 10_000
@@ -92,8 +92,8 @@ def run(name: str, seed: int, data: tuple[np.ndarray, ...], options: argparse.Na
     found = credo.continual.learn(
         jax.random.key(seed), model, tasks, method_of(name, options), heads="multi" if problem == "split" else "single",
         coreset=options.coreset, coreset_kind=options.coreset_kind, coreset_steps=options.coreset_steps,
-        first="maximum_likelihood" if options.first else None, epochs=options.epochs,
-        batch_size=options.batch_size, num_samples=options.draws,
+        first="maximum_likelihood" if options.first else None, start_std=options.start_std or None,
+        epochs=options.epochs, batch_size=options.batch_size, num_samples=options.draws,
     )  # fmt: skip
     seconds = time.perf_counter() - began
     print(f"{problem}, {name}, coreset {options.coreset}, seed {seed}: {seconds:.0f} s")
@@ -140,11 +140,12 @@ def main() -> int:
     parser.add_argument("--coreset", type=int, default=0, help="rows kept of each task")
     parser.add_argument("--coreset-kind", choices=("random", "k_centre"), default="random")
     parser.add_argument("--coreset-steps", type=int, default=1000)
-    parser.add_argument("--epochs", type=float, help=f"of each task; without this and the next three: {SETTINGS}")
+    parser.add_argument("--epochs", type=float, help=f"of each task; without this and the next ones: {SETTINGS}")
     parser.add_argument("--seeds", type=int, default=1, help="how many")
     parser.add_argument("--batch-size", type=int, default=256)
     parser.add_argument("--learning-rate", type=float)
     parser.add_argument("--initial-std", type=float)
+    parser.add_argument("--start-std", type=float, help="most at the start of later tasks; 0: no limit")
     parser.add_argument("--prior", type=float, default=1.0, help="standard deviation of every weight")
     parser.add_argument("--first", action=argparse.BooleanOptionalAction, help="start at maximum likelihood")
     parser.add_argument("--draws", type=int, default=100, help="of the weights, for every score")

@@ -101,11 +101,21 @@ def mean_field_recursion():
     "method", [BayesByBackprop(learning_rate=0.01), pytest.param(IVON(), marks=pytest.mark.full)], ids=["bbb", "ivon"]
 )
 def test_mean_field_follows_its_closed_form(method):
-    found = learn(jax.random.key(0), PROBLEM.model(), TASKS, method, steps=3000)
+    """Where the fit of a task starts does not matter, only its prior does."""
+    start_std = 0.01 if isinstance(method, BayesByBackprop) else None
+    found = learn(jax.random.key(0), PROBLEM.model(), TASKS, method, steps=3000, start_std=start_std)
     mean, std = mean_field_recursion()
     q = jax.tree.map(lambda x: np.asarray(x)[0], found.posteriors[-1])
     assert np.abs((coefficients(q.mean["network"]) - mean) / std).max() < 0.2
     np.testing.assert_allclose(coefficients(q.std["network"]), std, rtol=0.05)
+
+
+def test_spreads_at_the_start_are_limited_where_there_is_one_for_each_weight():
+    held = BayesByBackprop(learning_rate=0.0, initial_std=0.05)
+    found = learn(jax.random.key(0), PROBLEM.model(), TASKS, held, steps=20, start_std=0.02)
+    assert {float(s) for s in coefficients(found.posteriors[-1].std["network"])[0]} == {np.float32(0.02)}
+    with pytest.raises(InputError, match="one standard deviation for each weight"):
+        learn(jax.random.key(0), PROBLEM.model(), TASKS, Laplace(structure="full"), steps=20, start_std=0.02)
 
 
 FAMILIES = ["mean_field", *(pytest.param(f, marks=pytest.mark.full) for f in ("full", "low_rank", "kronecker"))]

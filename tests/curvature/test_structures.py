@@ -91,7 +91,7 @@ def some(names, quick):
     return [pytest.param(name, marks=[] if name in quick else [pytest.mark.full]) for name in names]
 
 
-@pytest.mark.parametrize("likelihood", some(LIKELIHOODS, ("gaussian", "categorical")))
+@pytest.mark.parametrize("likelihood", some(LIKELIHOODS, ("categorical",)))
 def test_full_diagonal_and_product_equal_dense_autodiff(likelihood, precision):
     dtype, tolerance = precision
     model, variables, batch = problem(likelihood, dtype=dtype)

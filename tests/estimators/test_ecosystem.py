@@ -48,8 +48,14 @@ def test_dataframe_in_names_remembered():
 
 @pytest.mark.parametrize(
     "method",
-    ["map", "bayes_by_backprop", credo.methods.DeepEnsemble(size=3), credo.methods.HMC(warmup=20, chains=2)],
-    ids=["map", "bayes_by_backprop", "deep_ensemble", "hmc"],
+    [
+        "bayes_by_backprop",
+        *(
+            pytest.param(method, marks=pytest.mark.full)
+            for method in ("map", credo.methods.DeepEnsemble(size=3), credo.methods.HMC(warmup=20, chains=2))
+        ),
+    ],
+    ids=["bayes_by_backprop", "map", "deep_ensemble", "hmc"],
 )
 def test_pickle_predicts_the_same(method):
     model = BayesianRegressor(method, network="mlp:8", steps=20, num_samples=20, random_state=0).fit(X, Y)

@@ -41,6 +41,7 @@ def test_one_layer_has_the_kernel_at_every_width_and_kurtosis_falls_as_one_over_
     np.testing.assert_allclose(slopes, -1, atol=0.1)
 
 
+@pytest.mark.full
 def test_two_layers_are_off_by_one_over_width():
     """E[F(Q)] − F(E[Q]) with Q the covariance of the second layer's inputs given the first and F the erf moment.
 
@@ -94,7 +95,7 @@ def test_draws_of_functions_have_the_kurtosis_that_their_hidden_units_say():
     np.testing.assert_allclose(stats.kurtosis(drawn), expected, atol=10 * np.sqrt(24 / 200_000))
 
 
-@pytest.mark.parametrize("activation", ["erf", "relu"])
+@pytest.mark.parametrize("activation", ["relu", pytest.param("erf", marks=pytest.mark.full)])
 def test_wide_random_networks_have_the_kernel(activation):
     """Two hidden layers of 200: within five standard errors (below 1e-5) and a bias of 1 % for the finite width."""
     truth = kernel_of(model([4, 4], activation), 2)(POINTS.astype(np.float64))

@@ -23,7 +23,13 @@ def fit(method=None, model=None, **options):
     return credo.fit(jax.random.key(0), model or PROBLEM.model(), DATA, method or IVON(), **options)
 
 
-@pytest.mark.parametrize("options", [{}, {"num_samples": 4}, {"clip": None}, {"hessian_memory": 0.999}], ids=str)
+OPTIONS = [
+    {},
+    *(pytest.param(o, marks=pytest.mark.full) for o in ({"num_samples": 4}, {"clip": None}, {"hessian_memory": 0.999})),
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_it_reaches_the_mean_field_optimum(options):
     mean, std = moments(fit(IVON(**options)))
     np.testing.assert_allclose(mean, PROBLEM.mean, atol=0.2 * PROBLEM.mean_field_std.min())

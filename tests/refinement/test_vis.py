@@ -116,6 +116,7 @@ def test_a_chain_may_follow_plain_variational_inference():
     assert (np.abs(draws.mean(0) - PROBLEM.mean) / np.sqrt(np.diag(PROBLEM.covariance))).max() < 0.5
 
 
+@pytest.mark.full
 def test_minibatches_are_learned_from():
     fit = credo.fit(
         KEY, PROBLEM.model(), (PROBLEM.inputs, PROBLEM.targets), VIS(chains=1, learning_steps=1500, refinement=2),
@@ -141,6 +142,7 @@ def test_settings_without_sense_are_one_sentence(settings, error, words):
         fitted(**settings)
 
 
+@pytest.mark.full
 def test_steps_that_are_too_long_from_the_first_are_lowered():
     """Leapfrog steps of 3 on −x⁴ overflow within two steps; a tenth of them does not, and a note says so."""
     model = credo.from_density(quartic, np.zeros(2))

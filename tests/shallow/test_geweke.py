@@ -67,6 +67,7 @@ def test_gibbs_leaves_the_prior_as_it_is():
     assert np.abs(z).max() < bound(z)
 
 
+@pytest.mark.full
 def test_coefficients_before_nodes_are_caught():
     z = scores(BetaFirst(warmup=0, passes=1))
     assert np.abs(z).max() > 2 * bound(z)

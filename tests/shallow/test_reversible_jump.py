@@ -53,7 +53,8 @@ def problem(hierarchy, nodes=3):
     return credo.Model(credo.networks.shallow(nodes), credo.priors.normal(1.5), credo.likelihoods.gaussian(0.3))
 
 
-@pytest.mark.parametrize("hierarchy", [True, pytest.param(False, marks=pytest.mark.full)])
+@pytest.mark.full
+@pytest.mark.parametrize("hierarchy", [True, False])
 def test_number_of_nodes_is_that_of_brute_force_evidences(hierarchy):
     """p(M | y) ∝ λ^M p(y | M) for M = 0 … 3: the four z-scores stay below the bound for a false-alarm rate of 1e-3."""
     more = 0.7

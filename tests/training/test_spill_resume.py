@@ -46,6 +46,7 @@ class Killed(Exception):
     pass
 
 
+@pytest.mark.full
 def test_resume_after_a_crash_is_bit_for_bit(tmp_path, monkeypatch):
     monkeypatch.setattr("credo.training.loop.BLOCK_SECONDS", 0.0)
 

@@ -35,6 +35,7 @@ def learn(
     coreset_steps: int = 1000,
     first: Any = None,
     start: Any = None,
+    start_std: float | None = None,
     steps: int | None = None,
     epochs: float | None = None,
     batch_size: int | None = None,
@@ -63,6 +64,8 @@ def learn(
         coreset_steps: length of the refinement on the kept rows.
         first: a method, such as "maximum_likelihood", whose point on the first task is where the means start.
         start: where the first fit starts instead, as in `credo.fit`.
+        start_std: standard deviations above this start at this in the fit of each later task (mean field); the prior
+            keeps them.
         steps, epochs, batch_size: of each task's fit, as in `credo.fit`.
         num_samples: draws of θ for the scores.
         progress: show bars.
@@ -99,7 +102,7 @@ def learn(
         data = run.rows(t, np.setdiff1d(np.arange(task.num_rows), rows))
         if t == 0 and first is not None:
             start = fit(key_first, model, data, first, capacity=run.capacity, progress=progress, **options)
-        found = run.fit(key_fit, t, data, posterior, start, run.capacity, options)
+        found = run.fit(key_fit, t, data, posterior, start, run.capacity, options, start_std)
         posterior, start = found.posterior, None
         check_density(posterior)
         run.fix_structure(posterior)
@@ -150,8 +153,9 @@ class _Run:
         return (with_head(inputs, task) if self.multi else inputs), targets
 
     def fit(
-        self, key: jax.Array, task: int, data: Any, posterior: Any, start: Any, capacity: int, options: dict[str, Any]
-    ) -> Fit:
+        self, key: jax.Array, task: int, data: Any, posterior: Any, start: Any, capacity: int, options: dict[str, Any],
+        most: float | None = None,
+    ) -> Fit:  # fmt: skip
         """One fit under the posterior of the task before; heads from `task` on are new."""
         new = [f"head_{i}/*" for i in range(task, len(self.tasks))] if self.multi else []
         key_start, key_fit = jax.random.split(key)
@@ -159,7 +163,7 @@ class _Run:
             prior = first_prior(self.model, self.method, self.info)
         else:
             prior = next_prior(posterior, self.model.prior, new, self.info)
-            start = next_start(key_start, self.model, self.method, posterior, new, self.batch)
+            start = next_start(key_start, self.model, self.method, posterior, new, self.batch, most)
         model = self.model.with_prior(prior)
         return fit(key_fit, model, data, self.method, start=start, capacity=capacity, progress=self.progress, **options)
 

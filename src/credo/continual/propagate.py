@@ -12,7 +12,7 @@ from credo.core.batch import Batch
 from credo.core.model import Model
 from credo.core.parts import replaced
 from credo.core.tree import matches, path_string
-from credo.errors import Refusal
+from credo.errors import InputError, Refusal
 from credo.methods.bayes_by_backprop import BayesByBackprop
 from credo.methods.ivon import IVON
 from credo.posteriors import GaussianWeights, MeanField
@@ -71,8 +71,24 @@ def first_prior(model: Model, method: Any, info: PyTree) -> Any:
     return as_prior(MeanField(mean, std, {}, {}))
 
 
-def next_start(key: jax.Array, model: Model, method: Any, posterior: Any, new: Sequence[str], batch: Batch) -> Any:
-    """Where the next fit starts: at q_{t−1}, and new weights at a fresh start with the method's first spread."""
+def next_start(
+    key: jax.Array,
+    model: Model,
+    method: Any,
+    posterior: Any,
+    new: Sequence[str],
+    batch: Batch,
+    most: float | None = None,
+) -> Any:
+    """Where the next fit starts: at q_{t−1}, and new weights at a fresh start with the method's first spread.
+
+    most: no standard deviation starts above this. Weights of which the tasks so far told nothing are as wide as the
+    plain prior, and as noise in a task that needs them they would drown its first gradients.
+    """  # fmt: skip
+    if most is not None:
+        if not isinstance(posterior, MeanField):
+            raise InputError("start_std is for posteriors with one standard deviation for each weight: leave it out.")
+        posterior = dataclasses.replace(posterior, std=jax.tree.map(lambda s: jnp.minimum(s, most), posterior.std))
     if not new:
         return posterior
     fresh = _by_path(_fresh(key, model, batch))
