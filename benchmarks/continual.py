@@ -25,7 +25,7 @@ import credo
 BARS = {("split", False): 0.97, ("split", True): 0.984, ("permuted", False): 0.90, ("permuted", True): 0.93}
 WIDTHS = {"split": [256, 256], "permuted": [100, 100]}
 SETTINGS = {  # chosen with --validation
-    "split": {"epochs": 10.0, "learning_rate": 0.004, "initial_std": 0.01, "first": False, "start_std": 0.0},
+    "split": {"epochs": 10.0, "learning_rate": 0.004, "initial_std": 0.01, "first": False, "start_std": 0.01},
     "permuted": {"epochs": 5.0, "learning_rate": 0.004, "initial_std": 0.01, "first": False, "start_std": 0.01},
 }
 PERMUTED_TASKS = 10

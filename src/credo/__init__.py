@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from credo.adapters import from_flax as from_flax
     from credo.adapters import from_functions as from_functions
     from credo.adapters import from_linen as from_linen
+    from credo.applications import decide as decide
     from credo.artifacts import load as load
     from credo.core.model import Model as Model
     from credo.core.predict import predict as predict
@@ -64,6 +65,7 @@ _NAMES = {
     "Fit": "credo.training.fit",
     "Model": "credo.core.model",
     "Predictive": "credo.core.predictive",
+    "decide": "credo.applications",
     "fit": "credo.training.fit",
     "from_density": "credo.adapters",
     "from_equinox": "credo.adapters",

@@ -9,7 +9,10 @@ import pytest
 from credo.cli.main import app
 from credo.registry import METHODS
 
-COMMANDS = ["demo", "fit", "predict", "evaluate", "effects", "report", "resume", "methods", "audit"]
+COMMANDS = [
+    "demo", "fit", "predict", "evaluate", "effects", "decide", "suggest", "detect", "optimise", "report", "resume",
+    "methods", "audit",
+]  # fmt: skip
 
 
 def test_help_imports_neither_jax_nor_pandas():

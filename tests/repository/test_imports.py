@@ -29,6 +29,11 @@ BESIDE = {"data": "training", "networks": "audit", "adapters": "audit"}
 EXCEPTIONS = {
     ("adapters/density.py", "likelihoods"): "from_density is a whole model: its likelihood is the density itself",
     ("adapters/density.py", "priors"): "likewise, under a flat prior",
+    ("applications/active/result.py", "report"): "ActiveLearning.plot: likewise",
+    ("applications/backtest.py", "report"): "Backtest.plot: likewise",
+    ("applications/decisions/chosen.py", "report"): "Decisions.plot: likewise",
+    ("applications/detection/detect.py", "report"): "Detection.plot: likewise",
+    ("applications/optimise/optimizer.py", "report"): "Optimizer.plot: likewise",
     ("continual/result.py", "report"): "Continual.plot: what users call lives on the result; imported when called",
     ("methods/__init__.py", "infinite"): "names for type checkers, as of the next line",
     ("methods/__init__.py", "shallow"): "names for type checkers: every registered method is `credo.methods.Name`",

@@ -1,7 +1,21 @@
-"""Uses of Bayesian networks: nonlinear autoregression, and what each input does (E3)."""
+"""Uses of Bayesian networks: nonlinear autoregression, and what each input does (E3), and decisions (H4)."""
 
+from credo.applications import active as active
+from credo.applications import detection as detection
+from credo.applications import optimise as optimise
 from credo.applications.autoregression import Autoregression as Autoregression
 from credo.applications.autoregression import autoregression as autoregression
+from credo.applications.backtest import Backtest as Backtest
+from credo.applications.decisions.choose import decide as decide
+from credo.applications.decisions.chosen import Decisions as Decisions
+from credo.applications.decisions.realised import Realised as Realised
+from credo.applications.decisions.realised import score_decisions as score_decisions
+from credo.applications.decisions.risk import cvar as cvar
+from credo.applications.decisions.risk import exponential as exponential
+from credo.applications.decisions.utilities import class_utility as class_utility
+from credo.applications.decisions.utilities import newsvendor as newsvendor
+from credo.applications.decisions.utilities import pinball as pinball
+from credo.applications.decisions.utilities import step_utility as step_utility
 from credo.applications.dependence import PartialDependence as PartialDependence
 from credo.applications.dependence import partial_dependence as partial_dependence
 from credo.applications.effects import Effects as Effects

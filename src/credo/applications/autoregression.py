@@ -1,4 +1,4 @@
-"""Nonlinear autoregression: a shallow network from the last values of a series to the next one."""
+"""Nonlinear autoregression: a network from the last values of a series to the next one."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -9,14 +9,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from credo.applications.backtest import Backtest
 from credo.applications.forecast import Forecast, OneStep
 from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.predict import predict
 from credo.errors import InputError, Refusal
 from credo.likelihoods import gaussian
-from credo.networks import shallow
-from credo.priors import inverse_gamma, node_hierarchy
+from credo.networks import Recurrent, shallow
+from credo.priors import fan_in_normal, inverse_gamma, node_hierarchy
 from credo.training.fit import Fit, fit
 
 PyTree = Any
@@ -74,6 +75,45 @@ class Autoregression:
             >>> model.forecast(jax.random.key(1), horizon=5).paths.shape
             (1000, 5)
         """
+        return Forecast(self._paths(key, self.last[None], horizon, num_paths)[0])
+
+    def backtest(
+        self, key: jax.Array, new_values: Any, horizon: int, *, every: int = 1, num_paths: int = 500
+    ) -> Backtest:
+        """Forecast from the end of the series and from places after it, and hold the paths against what came.
+
+        The posterior stays that of the series: nothing is learned from the new values, each forecast only sees those
+        before its origin.
+
+        Args:
+            key: a JAX key.
+            new_values: the values that came after the series [n], at least `horizon` of them.
+            horizon: steps ahead.
+            every: origins lie this many steps apart.
+            num_paths: paths from each origin.
+
+        Example:
+            >>> import jax, credo, numpy as np
+            >>> series = np.sin(0.3 * np.arange(90)) + 0.1 * np.cos(np.arange(90.0) ** 2)
+            >>> method = credo.shallow.Gibbs(chains=1, warmup=20)
+            >>> model = credo.shallow.autoregression(series[:60], 2, method=method, nodes=0, steps=50)
+            >>> model.backtest(jax.random.key(1), series[60:], horizon=5).coverage(0.9).shape
+            (5,)
+        """
+        values = _checked_series(new_values, "new_values")
+        _whole(horizon, "horizon")
+        _whole(every, "every")
+        if len(values) < horizon:
+            raise InputError(f"A horizon of {horizon} steps needs as many new values; there are {len(values)}.")
+        origins = np.arange(0, len(values) - horizon + 1, every)
+        longest = max(self.lags)
+        together = np.concatenate([self.last[::-1], values])
+        pasts = np.stack([together[o : o + longest][::-1] for o in origins])
+        paths = self._paths(key, pasts, horizon, num_paths)
+        return Backtest(paths, np.stack([values[o : o + horizon] for o in origins]))
+
+    def _paths(self, key: jax.Array, pasts: np.ndarray, horizon: int, num_paths: int) -> np.ndarray:
+        """Paths [origins, paths, horizon] that follow each past, the newest value first."""
         _whole(horizon, "horizon")
         _whole(num_paths, "num_paths")
         if not hasattr(self.fit.posterior, "sample"):
@@ -82,9 +122,9 @@ class Autoregression:
         draws = self.fit.posterior.sample(key_draws, num_paths)
         available = len(jax.tree.leaves(draws)[0])
         order = jax.random.permutation(key_order, available)[np.arange(num_paths) % available]
-        window = jnp.asarray(self._standardised(self.last), jnp.float32)
-        paths = _simulate(key_paths, self.fit.model, draws, order, window, self.lags, int(horizon))
-        return Forecast(self.shift + self.scale * np.asarray(paths, np.float64))
+        windows = jnp.asarray(self._standardised(pasts), jnp.float32)
+        paths = _simulate(key_paths, self.fit.model, draws, order, windows, self.lags, int(horizon))
+        return self.shift + self.scale * np.asarray(paths, np.float64)
 
     def one_step(self, key: jax.Array, new_values: Any) -> OneStep:
         """Score the values that came after the series, each predicted from the true values before it.
@@ -120,8 +160,9 @@ def autoregression(
     steps: int | None = None,
     prior: Any = None,
     likelihood: Any = None,
+    network: Any = None,
 ) -> Autoregression:
-    """Fit y_t = f(y_{t−l_1}, …, y_{t−l_L}) + ε with f a shallow network beside a linear part (E3).
+    """Fit y_t = f(y_{t−l_1}, …, y_{t−l_L}) + ε with f a shallow network beside a linear part (E3, H5).
 
     f(x) = a_0 + a'x + Σ_j β_j ψ(γ_j'(1, x)), so no hidden node is the linear autoregression, and
     `reversible_jump` gives its posterior probability (`fit.trace["nodes"] == 0`). The likelihood is conditional on the
@@ -137,6 +178,9 @@ def autoregression(
         steps: draws of each chain; None takes the method's own number.
         prior: of the weights, for the standardised series; None is `credo.priors.node_hierarchy()`.
         likelihood: of the standardised values; None is Gaussian noise with σ² ~ inverse gamma(2, 0.1).
+        network: f itself instead, for any method that takes it: a perceptron sees the lags as its inputs, a recurrent
+            one (`credo.networks.lstm`, `gru`) as a sequence, the oldest first. Its prior is then
+            `credo.priors.fan_in_normal()` unless told.
 
     Example:
         >>> import jax, credo, numpy as np
@@ -157,9 +201,11 @@ def autoregression(
     shift, scale = float(values.mean()), float(values.std())
     if not scale > 1e-12 * max(1e-300, np.abs(values).max()):
         raise InputError("All values of the series are the same, so there is nothing to learn from its past.")
+    if isinstance(network, Recurrent):
+        lags = tuple(sorted(lags, reverse=True))
     model = Model(
-        shallow(nodes),
-        node_hierarchy() if prior is None else prior,
+        shallow(nodes) if network is None else network,
+        (node_hierarchy() if network is None else fan_in_normal()) if prior is None else prior,
         gaussian("inferred", scale_prior=inverse_gamma(2.0, 0.1)) if likelihood is None else likelihood,
     )
     if model.likelihood.kind != "real":
@@ -193,14 +239,14 @@ def _simulate(
     model: Model,
     draws: PyTree,
     order: jax.Array,
-    window: jax.Array,
+    windows: jax.Array,
     lags: tuple[int, ...],
     horizon: int,
 ) -> jax.Array:
-    """Paths [paths, horizon] of the standardised series; path i uses draw order[i]."""
+    """Paths [origins, paths, horizon] of the standardised series; path i uses draw order[i]."""
     back = np.asarray(lags) - 1  # the window has the newest value first
 
-    def one_path(key: jax.Array, index: jax.Array) -> jax.Array:
+    def one_path(key: jax.Array, window: jax.Array, index: jax.Array) -> jax.Array:
         params = jax.tree.map(lambda x: x[index], draws)
         noise = model.complete(params)["likelihood"]
 
@@ -211,7 +257,8 @@ def _simulate(
 
         return jax.lax.scan(step, window, jax.random.split(key, horizon))[1]
 
-    return jax.vmap(one_path)(jax.random.split(key, order.shape[0]), order)
+    keys = jax.random.split(key, (windows.shape[0], order.shape[0]))
+    return jax.vmap(jax.vmap(one_path, (0, None, 0)), (0, 0, None))(keys, windows, order)
 
 
 def _checked_series(series: Any, name: str) -> np.ndarray:

@@ -7,7 +7,21 @@ import typer
 from typer.core import TyperGroup
 
 from credo import __version__
-from credo.cli import audit, demo, effects, evaluate, fit, methods, predict, report, resume
+from credo.cli import (
+    audit,
+    decide,
+    demo,
+    detect,
+    effects,
+    evaluate,
+    fit,
+    methods,
+    optimise,
+    predict,
+    report,
+    resume,
+    suggest,
+)
 from credo.cli.console import say
 from credo.errors import CredoError
 from credo.registry import did_you_mean
@@ -77,8 +91,8 @@ def _entry(
 
 
 COMMANDS = (
-    demo.demo, fit.fit, predict.predict, evaluate.evaluate, effects.effects, report.report, resume.resume,
-    methods.methods, audit.audit,
+    demo.demo, fit.fit, predict.predict, evaluate.evaluate, effects.effects, decide.decide, suggest.suggest,
+    detect.detect, optimise.optimise, report.report, resume.resume, methods.methods, audit.audit,
 )  # fmt: skip
 for command in COMMANDS:
     app.command()(command)

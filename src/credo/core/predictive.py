@@ -195,6 +195,18 @@ class Predictive:
         scale = jnp.asarray(self._scale, jnp.float32)
         return self._each(lambda likelihood, draws, y: function(likelihood, draws, y, scale), self._canonical(targets))
 
+    def chunks(self) -> Iterator[tuple[slice, Flat]]:
+        """Rows, and the draws at them on the likelihood's own scale (see `affine`), chunk by chunk in bounded memory.
+
+        Draws of the last chunk are padded with repeats of its last row.
+        """
+        return self._chunks()
+
+    @property
+    def affine(self) -> tuple[np.ndarray, np.ndarray]:
+        """Shift and scale: targets are shift + scale · y with y as the likelihood sees it; 0 and 1 unless rescaled."""
+        return self._shift, self._scale
+
     # ------------------------------------------------------------------ entropies
     @cached_property
     def _entropies(self) -> dict[str, np.ndarray]:

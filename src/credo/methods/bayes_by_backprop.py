@@ -46,8 +46,8 @@ class BayesByBackprop(Method):
         initial_std: s at the start, for every weight.
         beta: weight of the KL; 1 is Bayes.
         estimator: "weights" draws one θ for the whole batch; "local" draws the pre-activations of every row and
-            "flipout" gives every row its own signs of the one perturbation (lower variance; for networks of dense
-            layers, mean field).
+            "flipout" gives every row its own signs of the one perturbation (lower variance; mean field, for
+            built-in networks). On convolutions "local" draws every place apart, which is right for each place alone.
         antithetic: draw ε in pairs ε, −ε: the gradient of the means then has no noise where log p is quadratic.
         mean: where the means start: "start" (the given start, or else the network's own initialisation), "init" (that
             initialisation even where a start is given), "prior" (a draw of the prior), "map" (a phase of MAP first).
@@ -115,7 +115,7 @@ class BayesByBackprop(Method):
         if not hasattr(model.network, NEEDS[self.estimator]):
             name = {"local": "local reparameterisation", "flipout": "flipout estimator"}[self.estimator]
             raise Refusal(
-                f"The {name} needs a network of dense layers that can draw every row's pre-activations, which "
+                f"The {name} needs a network that can draw every row's pre-activations, which "
                 f'{type(model.network).__name__} does not offer: use estimator="weights".'
             )
 

@@ -35,6 +35,7 @@ def flow(network: Network, variables: Variables, inputs: PyTree) -> Flow:
     carries no fresh noise. A network without inputs to trace through (a loop with an unknown end) shows less, never
     something wrong: its kernels are then neither first nor masked.
     """
+    network = getattr(network, "unchanged", network)  # random changes of its inputs are no masks
     rows = jax.tree.map(lambda x: jax.ShapeDtypeStruct((2, *x.shape[1:]), x.dtype), inputs)
     shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), variables)
     infos = {i.path: i.kind for i in jax.tree.leaves(network.info(variables.params), is_leaf=is_info)}

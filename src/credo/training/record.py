@@ -68,12 +68,12 @@ class Record:
         without the cut so would be the trace.
         """
         last = self.metrics[-1]
-        reached = (last[name] > 0).all(axis=0)
+        reached = np.all(last[name] > 0, axis=0)
         if not reached.any():
             return 0
         first = int(reached.argmax())
         self.metrics[-1] = {k: v[:, : first + 1] for k, v in last.items()}
-        return len(reached) - first
+        return last[name].shape[1] - first
 
     def clear(self) -> None:
         """Forget everything: the phase starts again."""

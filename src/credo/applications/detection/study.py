@@ -1,0 +1,127 @@
+"""A grid of models, attacks and scores, as one table that goes on where it stopped."""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from credo.applications.detection.attacks import Attack, attack
+from credo.applications.detection.record import Record
+from credo.applications.detection.result import Study
+from credo.applications.detection.scores import CLASS_SCORES, suspicion
+from credo.core.predict import predict
+from credo.errors import InputError
+from credo.training.config import plain
+
+
+def study(
+    key: jax.Array,
+    fits: Mapping[str, Any],
+    clean_validation: Any,
+    clean_test: Any,
+    labels: Any,
+    *,
+    attacks: Sequence[Attack | str] = (),
+    others: Mapping[str, Any] | None = None,
+    scores: Sequence[str] = CLASS_SCORES,
+    baseline: str | None = None,
+    max_fpr: float = 0.05,
+    num_samples: int | None = None,
+    level: float = 0.9,
+    resamples: int = 1000,
+    rows_at_once: int | None = None,
+    folder: Any = None,
+    callback: Callable[[str, str], Any] | None = None,
+) -> Study:
+    """Attack every model through its own predictive, and see what each score catches.
+
+    Each model fixes a threshold of its own on clean validation rows. Positives of an attack are the rows of
+    `clean_test` on which it succeeded against that model; positives of `others` are all rows of another data set.
+    Intervals and the comparison with the baseline come from the bootstrap over images, the same images for both.
+
+    Args:
+        key: a JAX key.
+        fits: fitted models of classes, by name.
+        clean_validation: inputs for the thresholds.
+        clean_test: inputs that are attacked.
+        labels: the true classes of `clean_test`.
+        attacks: each an `Attack` or text as in `Attack.parse`.
+        others: inputs of other data sets, by name.
+        scores: see `suspicion`.
+        baseline: the model that others are compared with, score by score; the first where None.
+        max_fpr: share of clean validation rows that may be flagged.
+        num_samples: draws of θ, for attackers and predictives.
+        level, resamples: of the intervals.
+        rows_at_once: as in `attack`.
+        folder: where to keep scores of what is done, to go on there after a stop.
+        callback: called with the names of model and attack after each.
+
+    Example:
+        >>> import jax, credo, numpy as np
+        >>> x = np.random.default_rng(0).normal(size=(300, 2)).astype("float32")
+        >>> y = (x[:, 0] > 0).astype(int)
+        >>> model = credo.Model(credo.networks.mlp([]), credo.priors.normal(1.0), credo.likelihoods.bernoulli())
+        >>> fit = credo.fit(jax.random.key(0), model, (x, y), "map", steps=100)
+        >>> found = credo.applications.detection.study(
+        ...     jax.random.key(1), {"map": fit}, x[:150], x[150:], y[150:], attacks=["fgsm:0.5"], scores=["entropy"]
+        ... )
+        >>> [row["attack"] for row in found.rows]
+        ['fgsm']
+    """
+    hows = [Attack.parse(how) if isinstance(how, str) else how for how in attacks]
+    others = dict(others or {})
+    names = [*map(str, hows), *others]
+    first = baseline or next(iter(fits), "")
+    if not fits or not names or not scores:
+        raise InputError("A study needs at least one model, one score, and one attack or other data set.")
+    if first not in fits:
+        raise InputError(f"The baseline {first!r} is not among the models: {', '.join(fits)}.")
+    if len(set(names)) < len(names):
+        raise InputError("Two attacks or data sets of a study have the same name.")
+    settings = {
+        "key": np.asarray(jax.random.key_data(key)).tolist(), "scores": list(scores), "num_samples": num_samples,
+        "data": _digest(clean_validation, clean_test, labels, *others.values()),
+    }  # fmt: skip
+    record = Record(None if folder is None else Path(folder), settings)
+    key_draws, key_attack, key_boot = jax.random.split(key, 3)
+    kept: dict[str, dict[str, dict[str, np.ndarray]]] = {}
+    for model, fit in fits.items():
+
+        def measured(inputs: Any, fit: Any = fit) -> dict[str, np.ndarray]:
+            predictive = predict(key_draws, fit, inputs, num_samples=num_samples)
+            return {score: suspicion(predictive, score) for score in scores}
+
+        clean = {f"validation {k}": v for k, v in measured(clean_validation).items()} | measured(clean_test)
+        kept[model] = {"": record.same(model, clean)}
+        for how, name in [*zip(hows, names), *((None, name) for name in others)]:
+            # Not all of an attack's settings are in its name, and a record is read only where all are the same.
+            cell = name if how is None else f"{name} {hashlib.sha256(repr(how).encode()).hexdigest()[:8]}"
+            known = record.read(model, cell)
+            if known is None:
+                if how is None:
+                    known = measured(others[name])
+                else:
+                    found = attack(key_attack, fit, clean_test, labels, how, num_samples=num_samples,
+                                   rows_at_once=rows_at_once)  # fmt: skip
+                    known = measured(found.inputs) | {"success": found.success, "open": found.open}
+                record.write(model, cell, known)
+            kept[model][name] = known
+            if callback is not None:
+                callback(model, name)
+    table = Study.of(
+        key_boot, kept, dict(zip(names, [*hows, *(None for _ in others)])), list(scores), first, max_fpr=max_fpr,
+        level=level, resamples=resamples,
+    )  # fmt: skip
+    record.finish({"attacks": [plain(how) for how in hows], "others": list(others), "rows": table.rows})
+    return table
+
+
+def _digest(*trees: Any) -> str:
+    """A fingerprint of the data: a record belongs to them."""
+    found = hashlib.sha256()
+    for x in jax.tree.leaves(trees):
+        found.update(np.ascontiguousarray(x).tobytes())
+    return found.hexdigest()[:16]

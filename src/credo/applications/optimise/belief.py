@@ -1,0 +1,185 @@
+"""What a surrogate believes about the objective: a function of unit-cube rows that JAX can differentiate."""
+
+import dataclasses
+from contextlib import nullcontext
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.linalg import solve_triangular
+
+from credo.core import mixture
+from credo.core.tree import leaf, struct
+
+PyTree = Any
+
+
+@struct
+class DrawBelief:
+    """K draws of the network's function, always the same K: the acquisition is a fixed function of x.
+
+    Attributes:
+        posterior, model: of the fit.
+        key: of the draws.
+        noise: variance of an observation around f.
+        num: how many draws; None: what is natural to the posterior.
+    """
+
+    posterior: Any = leaf()
+    model: Any = leaf()
+    key: Any = leaf()
+    noise: Any = leaf()
+    num: int | None = None
+
+    double = False
+    normal = False  # draws are all there is
+
+    def draws(self, x: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """f_k(x) [K, n] and the weights of the draws [K]; x lies in the unit cube."""
+        key = jax.random.wrap_key_data(self.key)
+        flat = mixture.flatten(self.posterior.outputs(key, self.model, 2 * x - 1, self.num))
+        means = jax.vmap(self.model.likelihood.mean)(flat.params, flat.outputs)
+        return means[..., 0], jax.nn.softmax(flat.log_weights)
+
+    def joint(self, x: jax.Array, given: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
+        """Mean [n] and variance [n] at x, covariance of x with `given` [n, q], and of `given` [q, q].
+
+        Var = Σ_k w_k (f_k − m)² / (1 − Σ_k w_k²): without bias where draws are independent, which matters to ensembles
+        of few members.
+        """
+        values, weights = self.draws(jnp.concatenate([x, given]))
+        mean = weights @ values
+        rest = (values - mean) * jnp.sqrt(weights / jnp.maximum(1 - (weights**2).sum(), 1e-6))[:, None]
+        here, there = rest[:, : len(x)], rest[:, len(x) :]
+        return mean[: len(x)], (here**2).sum(0), here.T @ there, there.T @ there
+
+
+@struct
+class NormalBelief:
+    """A Gaussian process given rows: mean c + k(x)'α, covariance k(x, x') − V(x)'V(x') with V = L⁻¹ R k(X, x).
+
+    Rows that are there to fill up have R = 0 and α = 0.
+
+    Attributes:
+        kernel: a function of two sets of rows, with `diagonal` of one.
+        rows: X [n, columns], as the kernel wants them.
+        coefficients: α [n].
+        roots: R [n], 1 where L is the factor of K + σ²I itself.
+        factor: L [n, n].
+        constant: c.
+        noise: variance of an observation around f.
+        shift, scale: rows of the kernel are shift + scale · x of the unit cube.
+    """
+
+    kernel: Any = leaf()
+    rows: Any = leaf()
+    coefficients: Any = leaf()
+    roots: Any = leaf()
+    factor: Any = leaf()
+    constant: Any = leaf()
+    noise: Any = leaf()
+    shift: float = 0.0
+    scale: float = 1.0
+
+    double = True
+    normal = True
+
+    def joint(self, x: jax.Array, given: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
+        """Mean [n] and variance [n] at x, covariance of x with `given` [n, q], and of `given` [q, q]."""
+        x, given = (self.shift + self.scale * a for a in (x, given))
+        known = self.kernel(self.rows, x)
+        v, w = self.solved(known), self.solved(self.kernel(self.rows, given))
+        variance = self.kernel.diagonal(x) - (v * v).sum(0)
+        cross = self.kernel(x, given) - v.T @ w
+        return self.constant + known.T @ self.coefficients, variance, cross, self.kernel(given, given) - w.T @ w
+
+    def solved(self, known: jax.Array) -> jax.Array:
+        """V = L⁻¹ R k(X, x) of k(X, x)."""
+        return solve_triangular(self.factor, self.roots[:, None] * known, lower=True)
+
+
+Belief = DrawBelief | NormalBelief
+
+
+def precision(belief: Belief) -> Any:
+    """The context in which a belief computes."""
+    return jax.enable_x64(True) if belief.double else nullcontext()
+
+
+@dataclasses.dataclass(frozen=True)
+class Fitted:
+    """A belief on the scale of the gains that the surrogate saw: gain = shift + scale · f, larger is better.
+
+    Attributes:
+        belief: of f.
+        shift, scale: of the standardisation.
+        width: columns of the code.
+    """
+
+    belief: Any
+    shift: float = 0.0
+    scale: float = 1.0
+    width: int = 1
+
+    def moments(self, x: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and standard deviation of the gain at unit-cube rows [n]."""
+        mean, std = moments(self.belief, x, np.zeros((0, self.width)))
+        return self.shift + self.scale * mean, self.scale * std
+
+    def draws(self, x: Any) -> np.ndarray:
+        """Draws of the gain [K, n], where the belief is draws."""
+        return self.shift + self.scale * np.asarray(_draws(self.belief, jnp.asarray(x, jnp.float32)))
+
+
+def moments(belief: Belief, x: Any, given: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard deviation of f at rows, as if observed at the rows `given`, too (at what is believed there)."""
+    with precision(belief):
+        kind = jnp.float64 if belief.double else jnp.float32
+        mask = jnp.ones(len(given), kind) if len(given) else jnp.zeros(1, kind)
+        held = jnp.asarray(given, kind) if len(given) else jnp.zeros((1, np.shape(x)[1]), kind)
+        mean, variance = _moments(belief, jnp.asarray(x, kind), held, mask)
+        return np.asarray(mean, np.float64), np.sqrt(np.asarray(variance, np.float64))
+
+
+def conditioned(belief: Belief, x: jax.Array, given: jax.Array, mask: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """m(x) and s²(x) − c(x)'(C + σ²I)⁻¹c(x): the Schur complement after observations at `given`.
+
+    What is observed there is not known yet; taken to be the mean, it leaves the mean as it is. Desautels et al. (2014).
+    Rows with mask 0 do not count.
+    """
+    mean, variance, cross, own = belief.joint(x, given)
+    cross = cross * mask
+    scale = jnp.maximum(jnp.diagonal(own), 1e-12)
+    tiny = jnp.finfo(mean.dtype).eps ** 0.75
+    own = own * mask * mask[:, None] + jnp.diag(jnp.where(mask > 0, belief.noise + tiny * scale, 1.0))
+    left = variance - (cross * jnp.linalg.solve(own, cross.T).T).sum(1)
+    return mean, jnp.maximum(left, jnp.finfo(mean.dtype).eps ** 2)
+
+
+_moments = jax.jit(conditioned)
+
+
+@jax.jit
+def _draws(belief: DrawBelief, x: jax.Array) -> jax.Array:
+    return belief.draws(x)[0]
+
+
+def posterior_covariance(belief: NormalBelief, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean [n] and covariance [n, n] at rows, as NumPy arrays."""
+    with precision(belief):
+        mean, own = _covariance(belief, jnp.asarray(x, jnp.float64))
+        return np.asarray(mean), np.asarray(own)
+
+
+@jax.jit
+def _covariance(belief: NormalBelief, x: jax.Array) -> tuple[jax.Array, jax.Array]:
+    x = belief.shift + belief.scale * x
+    known = belief.kernel(belief.rows, x)
+    v = belief.solved(known)
+    return belief.constant + known.T @ belief.coefficients, belief.kernel(x, x) - v.T @ v
+
+
+def as_numpy(belief: Belief) -> Belief:
+    """With NumPy arrays for leaves: outside of its context JAX would round double precision."""
+    return jax.tree.map(np.asarray, belief)

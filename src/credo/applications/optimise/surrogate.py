@@ -1,0 +1,157 @@
+"""Any method of credo as a surrogate: a network fitted to what is known of the objective."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from credo.applications.optimise.belief import DrawBelief, Fitted, NormalBelief
+from credo.applications.optimise.gp import GaussianProcess
+from credo.applications.optimise.targets import room, standardised
+from credo.core import mixture
+from credo.core.model import Model
+from credo.errors import InputError
+from credo.infinite.kernels import Kernel
+from credo.infinite.posterior import FunctionPosterior, from_bits
+from credo.likelihoods import gaussian
+from credo.networks.mlp import mlp
+from credo.priors import fan_in_normal
+from credo.registry import METHODS, build_method, did_you_mean, find, method_name
+from credo.training.fit import Fit, fit
+
+
+class Choice(NamedTuple):
+    """What a method gets where nobody says otherwise."""
+
+    settings: tuple[tuple[str, Any], ...] = ()  # of the method
+    widths: tuple[int, ...] = (32, 32)
+    activation: str = "tanh"
+    weight: float = 2.0  # scales of the fan-in prior
+    bias: float = 1.0
+    noise: float | str = 0.05
+    steps: int | None = 2000
+    draws: int | None = 50
+
+
+CHOICES = {
+    "infinite_width": Choice((("prior_scale", "evidence"),), (50, 50), "erf", 1.5, 1.0, "learned", None, None),
+    "deep_ensemble": Choice((("size", 10),), steps=1000, draws=None),
+    "hmc": Choice((("chains", 4),), (24,), steps=100, draws=64),
+    "nuts": Choice((("chains", 4),), (24,), steps=100, draws=64),
+    "laplace": Choice((), (32,), steps=1500, draws=64),
+}
+ALIASES = {"ensemble": "deep_ensemble", "nngp": "infinite_width"}
+
+
+class Surrogate:
+    """A network's posterior as the belief about the objective.
+
+    Inputs are unit-cube rows scaled to [−1, 1], targets gains with mean 0 and variance 1 (bad outliers clipped).
+    Histories of up to 32, 64, 128 … evaluations share one compiled program (`capacity` of `credo.fit`).
+
+    Args:
+        method: a method, its class or its registry name.
+        network, prior, likelihood: of the model; None takes what suits the method.
+        steps: of each fit.
+        draws: of the weights; None takes what is natural to the posterior.
+        warm: start each fit at the last one's weights. Quicker, but points then depend on which fits were made before:
+            a resumed run is no longer the same as one that was not stopped.
+
+    Example:
+        >>> import jax, credo, numpy as np
+        >>> surrogate = credo.applications.optimise.Surrogate("infinite_width")
+        >>> x = np.linspace(0, 1, 9)[:, None]
+        >>> mean, std = surrogate.fit(jax.random.key(0), x, np.sin(6 * x[:, 0])).moments(np.array([[0.3]]))
+        >>> bool(abs(mean[0] - np.sin(1.8)) < 0.05)
+        True
+    """
+
+    def __init__(
+        self,
+        method: Any = "deep_ensemble",
+        network: Any = None,
+        prior: Any = None,
+        likelihood: Any = None,
+        *,
+        steps: int | None = None,
+        draws: int | None = None,
+        warm: bool = False,
+    ):
+        named = ALIASES.get(method, method) if isinstance(method, str) else method
+        self.name = find(named).name if isinstance(named, str) else method_name(build_method(named))
+        choice = CHOICES.get(self.name, Choice())
+        self.method = build_method(named, **(dict(choice.settings) if isinstance(named, str | type) else {}))
+        self.model = Model(
+            mlp(list(choice.widths), choice.activation) if network is None else network,
+            fan_in_normal(choice.weight, bias_scale=choice.bias) if prior is None else prior,
+            gaussian(choice.noise) if likelihood is None else likelihood,
+        )
+        if self.model.likelihood.kind != "real":
+            raise InputError("The objective is a number: take a likelihood of real targets, such as gaussian.")
+        self.steps = choice.steps if steps is None else steps
+        self.num_draws = choice.draws if draws is None else draws
+        self.warm = warm
+        self.last: Fit | None = None
+
+    def fit(self, key: jax.Array, x: np.ndarray, gains: np.ndarray) -> Fitted:
+        """What is believed after gains at unit-cube rows."""
+        y, shift, scale = standardised(gains)
+        key_fit, key_draws = jax.random.split(key)
+        inputs, targets = (2 * x - 1).astype(np.float32), y.astype(np.float32)
+        start = self.last if self.warm and self.name != "infinite_width" else None
+        found = fit(
+            key_fit, self.model, (inputs, targets), self.method, steps=self.steps, start=start, capacity=room(len(x)),
+            progress=False,
+        )  # fmt: skip
+        self.last = found if self.warm else None
+        if isinstance(found.posterior, FunctionPosterior):
+            return Fitted(as_normal(found), shift, scale, x.shape[1])
+        belief = DrawBelief(
+            jax.device_put(found.posterior), found.model, jax.random.key_data(key_draws), np.float32(0), self.num_draws
+        )
+        noise = _noise(belief, jnp.asarray(x[:1], jnp.float32))
+        return Fitted(
+            DrawBelief(belief.posterior, belief.model, belief.key, noise, belief.num), shift, scale, x.shape[1]
+        )
+
+
+@jax.jit
+def _noise(belief: DrawBelief, x: jax.Array) -> jax.Array:
+    """E[Var[y | f]] at a row."""
+    key = jax.random.wrap_key_data(belief.key)
+    flat = mixture.flatten(belief.posterior.outputs(key, belief.model, 2 * x - 1, belief.num))
+    variances = jax.vmap(belief.model.likelihood.variance)(flat.params, flat.outputs)
+    return jax.nn.softmax(flat.log_weights) @ variances[:, 0, 0]
+
+
+def as_normal(found: Fit) -> NormalBelief:
+    """The posterior of an infinitely wide network, which computes on the host, from its numbers in JAX."""
+    post = found.posterior
+    given = {name: from_bits(bits)[0] for name, bits in post.bits.items()}
+    likelihood: Any = found.model.likelihood
+    params = jax.tree.map(lambda a: np.asarray(a)[0], post.likelihood)
+    with jax.enable_x64(True):
+        noise = np.exp(2 * np.asarray(likelihood.log_sigma(params), np.float64)).reshape(-1)[0]
+        belief = NormalBelief(
+            Kernel(given["weight"], given["bias"], post.activation), given["inputs"], given["coefficients"][:, 0],
+            given["roots"][0, :, 0, 0], given["factor"][0], np.float64(0.0), noise, -1.0, 2.0,
+        )  # fmt: skip
+    return jax.tree.map(np.asarray, belief)
+
+
+def find_surrogate(surrogate: Any) -> Any:
+    """A surrogate from "gp", "random", the name of a method, or itself."""
+    if isinstance(surrogate, str):
+        if surrogate == "gp":
+            return GaussianProcess()
+        if ALIASES.get(surrogate, surrogate) not in METHODS:
+            known = ["gp", "random", *ALIASES, *METHODS]
+            raise InputError(
+                f"Unknown surrogate {surrogate!r}.{did_you_mean(surrogate, known)} Take gp, random, or a method that "
+                "`credo methods` lists."
+            )
+        return Surrogate(surrogate)
+    if not hasattr(surrogate, "fit"):
+        raise InputError(f"A surrogate is a name, a Surrogate or a GaussianProcess, got {surrogate!r}.")
+    return surrogate

@@ -1,0 +1,164 @@
+"""`credo decide`: the action of largest expected utility for every row of a table."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from credo.cli.console import say
+
+
+def decide(
+    run: Annotated[Path, typer.Argument(help="Run directory of a fit.", show_default=False)],
+    table: Annotated[Path, typer.Argument(help="Table with the input columns.", show_default=False)],
+    utility: Annotated[
+        Path | None,
+        typer.Option(
+            help="Table of utilities. Classes: a column of actions, then one for each class. Numbers: columns action, "
+            "threshold, utility_below, utility_above.",
+            show_default=False,
+        ),
+    ] = None,
+    newsvendor: Annotated[
+        str | None,
+        typer.Option(
+            help="UNDER,OVER: what each unit too few and each unit too many costs; the action is the amount.",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="File to write (CSV, Parquet, Feather); a PNG goes beside.", show_default="CSV on stdout"),
+    ] = None,
+    risk: Annotated[
+        str, typer.Option(help="mean, cvar:SHARE (mean of the worst share) or exponential:AVERSION.")
+    ] = "mean",
+    over: Annotated[
+        str, typer.Option(help="What the risk is about: outcomes, or parameters (noise averaged out).")
+    ] = "outcomes",
+    abstain: Annotated[
+        str | None,
+        typer.Option(
+            help="COST of a further action, to abstain; or COST,CHANCE where another then decides, who is right with "
+            "that chance.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Choose the best action for every row of TABLE, given what each action is worth.
+
+    Utilities are larger for better; write costs as negative numbers. Columns of the result: action (and amount),
+    expected_utility, second_best and loss_of_second (what is lost by it), chance_best, value_of_parameters (what
+    more data could bring at most), value_of_outcome, and the utility of each action. Where TABLE has the target, the
+    utility that came true is printed, and that of acting on the point prediction.
+    """
+    import sys
+
+    from credo.applications import decide as choose
+    from credo.applications.decisions.risk import risk_of
+    from credo.cli.open import open_table_run
+    from credo.cli.score import predictive_at
+    from credo.data.tables import read_table, write_table
+    from credo.errors import InputError
+
+    if over not in ("outcomes", "parameters"):
+        raise InputError(f"--over is outcomes or parameters, got {over}.")
+    how = risk_of(risk)
+    leave = _abstain(abstain)
+    opened = open_table_run(run)
+    worth = _utility(utility, newsvendor, opened.encoder)
+    frame = read_table(table)
+    rows = opened.encoder.keep(frame, target=False)
+    if len(rows) == 0:
+        raise InputError(f"Every row of {table} has a missing cell, and this run leaves such rows out.")
+    if len(rows) < len(frame):
+        say(f"{len(frame) - len(rows)} of {len(frame)} rows have missing cells; their decisions are left empty.")
+    inputs = opened.encoder.inputs(frame.iloc[rows])
+    predictive = predictive_at(opened.fit, opened.encoder, inputs, opened.table.get("seed", 0))
+    found = choose(predictive, worth, risk=how, over=over, abstain=leave)
+    told = [found.summary(), *_realised(found, opened.encoder, frame.iloc[rows])]
+    result = found.to_pandas()
+    if len(rows) < len(frame):
+        result = result.set_index(rows).reindex(range(len(frame)))
+    if out is None:
+        result.to_csv(sys.stdout, index=False)
+        say(*told)
+        return
+    write_table(result, out)
+    picture = _picture(found, out)
+    print("\n".join(told))
+    say(f"Wrote {len(result)} decisions to {out} and their picture to {picture}.")
+
+
+def _utility(utility: Path | None, newsvendor: str | None, encoder: Any) -> Any:
+    from credo.applications import newsvendor as order
+    from credo.cli.utility_file import read_utility
+    from credo.errors import InputError
+
+    if (utility is None) == (newsvendor is None):
+        raise InputError("Give what actions are worth by one of --utility FILE and --newsvendor UNDER,OVER.")
+    if not isinstance(encoder.target, str):
+        raise InputError("Decisions are about one outcome, and this run predicts several; fit one target.")
+    if utility is not None:
+        return read_utility(utility, encoder)
+    if encoder.classes is not None:
+        raise InputError("--newsvendor needs a run on numbers, and this one predicts classes; use --utility FILE.")
+    under, over = _pair(str(newsvendor), "--newsvendor takes two numbers, UNDER,OVER, such as 3,1")
+    return order(under, over)
+
+
+def _abstain(text: str | None) -> Any:
+    if text is None:
+        return None
+    words = "--abstain takes a cost, such as 0.5, or a cost and a chance, such as 0.5,0.9"
+    return _pair(text, words) if "," in text else _number(text, words)
+
+
+def _pair(text: str, words: str) -> tuple[float, float]:
+    from credo.errors import InputError
+
+    parts = text.split(",")
+    if len(parts) != 2:
+        raise InputError(f"{words}; got {text}.")
+    return _number(parts[0], words), _number(parts[1], words)
+
+
+def _number(text: str, words: str) -> float:
+    from credo.errors import InputError
+
+    try:
+        return float(text)
+    except ValueError as error:
+        raise InputError(f"{words}; got {text}.") from error
+
+
+def _realised(found: Any, encoder: Any, frame: Any) -> list[str]:
+    """What came true, where the table has targets."""
+    import numpy as np
+
+    from credo.cli.score import true_targets
+    from credo.data import parse
+
+    named = parse.named_frame(frame)
+    if encoder.target not in named.columns:
+        return []
+    known = np.flatnonzero(~parse.missing_mask(named[encoder.target]))
+    if len(known) == 0:
+        return []
+    targets = true_targets(encoder, encoder.targets(named.iloc[known]))
+    left = len(named) - len(known)
+    note = [f"{left} of {len(named)} rows have no target and are not scored."] if left else []
+    return [str(found.rows(known).score(targets)), *note]
+
+
+def _picture(found: Any, out: Path) -> Path:
+    """The figure beside the table."""
+    from credo.errors import InputError
+    from credo.report.decisions import save
+
+    place = out.with_suffix(".png")
+    try:
+        save(found, place)
+    except OSError as error:
+        raise InputError(f"Cannot write {place}: {error.strerror or error}; choose another --out.") from error
+    return place

@@ -1,0 +1,66 @@
+"""`credo suggest`: which rows of a table without labels to label next."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from credo.cli.console import say
+
+
+def suggest(
+    run: Annotated[Path, typer.Argument(help="Run directory of a fit.", show_default=False)],
+    table: Annotated[Path, typer.Argument(help="Table of rows that have no label yet.", show_default=False)],
+    rows: Annotated[int, typer.Option(help="How many rows to suggest.")] = 10,
+    acquisition: Annotated[
+        str, typer.Option(help="bald, batch_bald, power_bald, epig, variance, entropy or random.")
+    ] = "batch_bald",
+    out: Annotated[
+        Path | None, typer.Option(help="File to write (CSV, Parquet, Feather).", show_default="CSV on stdout")
+    ] = None,
+) -> None:
+    """Say which rows of TABLE are most worth a label, best first.
+
+    A label is worth what it tells about the network's weights (bald), together with the other labels of the batch
+    (batch_bald, the default), or about the labels of the other rows (epig). The answer has the columns rank, row
+    (counted from 1 below the heading), value (of the row on its own, in nats; a variance for variance) and those of
+    TABLE.
+    """
+    import sys
+
+    import jax
+    import numpy as np
+
+    from credo.applications.active import acquisition_scores, choose
+    from credo.cli.open import open_table_run
+    from credo.data.tables import read_table, write_table
+    from credo.errors import InputError
+
+    opened = open_table_run(run)
+    frame = read_table(table)
+    usable = np.asarray(opened.encoder.keep(frame, target=False))
+    if len(usable) == 0:
+        raise InputError(f"Every row of {table} has a missing cell, and this run leaves such rows out.")
+    if len(usable) < len(frame):
+        say(f"{len(frame) - len(usable)} of {len(frame)} rows have missing cells and are left out.")
+    if rows > len(usable):
+        say(f"{table} has {len(usable)} rows to choose from: all are suggested.")
+    inputs = opened.encoder.inputs(frame.iloc[usable])
+    key = jax.random.fold_in(jax.random.key(opened.table.get("seed", 0)), 4)
+    chosen = choose(key, opened.fit, inputs, min(rows, len(usable)), acquisition)
+    values = acquisition_scores(key, opened.fit, inputs, acquisition)[chosen]
+    if not values.any():
+        raise InputError(
+            f"The posterior of {run} is a point, so a label would tell it nothing: fit with a method that has a "
+            "spread, such as deep_ensemble, or take --acquisition entropy."
+        )
+    found = frame.iloc[usable[chosen]].reset_index(drop=True)
+    for place, (name, column) in enumerate(
+        {"rank": np.arange(1, len(chosen) + 1), "row": usable[chosen] + 1, "value": values}.items()
+    ):
+        found.insert(place, name, column, allow_duplicates=True)
+    if out is None:
+        found.to_csv(sys.stdout, index=False)
+    else:
+        write_table(found, out)
+        say(f"Wrote {len(found)} suggestions to {out}.")

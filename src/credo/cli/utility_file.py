@@ -1,0 +1,103 @@
+"""The file of `credo decide`: what each action is worth, as a person writes it in a spreadsheet."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from credo.applications.decisions.utilities import Choice, class_utility, step_utility
+from credo.data import parse
+from credo.data.encoder import TableEncoder
+from credo.data.tables import read_table
+from credo.errors import InputError
+
+STEPS = ("action", "threshold", "utility_below", "utility_above")
+
+
+def read_utility(path: Path, encoder: TableEncoder) -> Choice:
+    """The utilities of a file: one row for each action.
+
+    For classes, the first column names the action and each other column is a class. For numbers, the columns are
+    action, threshold, utility_below and utility_above.
+
+    Args:
+        path: CSV, Parquet or Feather.
+        encoder: of the run, which knows its classes.
+    """
+    frame = parse.named_frame(read_table(path))
+    return _steps(frame, path) if encoder.classes is None else _classes(frame, path, encoder.classes)
+
+
+def _classes(frame: Any, path: Path, classes: Sequence[Any]) -> Choice:
+    names = [parse.text_key(label) for label in classes]
+    first, *columns = list(frame.columns)
+    if columns == list(STEPS[1:]):
+        raise InputError(
+            f"{path} has thresholds, but this run predicts classes: give it one column for each of "
+            f"{parse.listed(names)}."
+        )
+    found: dict[str, str] = {}
+    for column in columns:
+        label = _label(column, names)
+        if label is None:
+            raise InputError(
+                f"{path} has a column '{column}', which is no class of this run; the classes are {parse.listed(names)}."
+            )
+        if label in found:
+            raise InputError(f"{path} has two columns for the class '{label}'; remove one.")
+        found[label] = column
+    missing = [name for name in names if name not in found]
+    if missing:
+        raise InputError(
+            f"{path} has no column for the class {parse.listed(missing)}; its first column names actions, and every "
+            "class needs a column of utilities."
+        )
+    values = np.stack([_numbers(frame[found[name]], path) for name in names], 1)
+    return class_utility(values, _actions(frame[first], path), names)
+
+
+def _label(column: str, names: list[str]) -> str | None:
+    """The class that a column names: by its text, or by it without regard to case where that is one class."""
+    text = column.strip()
+    if text in names:
+        return text
+    near = [name for name in names if name.lower() == text.lower()]
+    return near[0] if len(near) == 1 else None
+
+
+def _steps(frame: Any, path: Path) -> Choice:
+    missing = [name for name in STEPS if name not in frame.columns]
+    if missing:
+        raise InputError(
+            f"{path} has no column '{missing[0]}'; for a number its columns are {', '.join(STEPS)} "
+            "(or use --newsvendor UNDER,OVER)."
+        )
+    columns = [_numbers(frame[name], path) for name in STEPS[1:]]
+    actions = _actions(frame["action"], path)
+    return step_utility({name: tuple(map(float, row)) for name, *row in zip(actions, *columns)})  # type: ignore[misc]
+
+
+def _numbers(series: Any, path: Path) -> np.ndarray:
+    """A column of finite numbers, or a sentence."""
+    missing = parse.missing_mask(series)
+    values = parse.numbers(series, f"utilities (numbers) in {path}", "correct it")
+    missing = missing | np.isnan(values)
+    if missing.any():
+        raise InputError(
+            f"Column '{series.name}' of {path} is empty or not a number in "
+            f"{parse.row_name(series, int(missing.argmax()))}; give a number."
+        )
+    return values
+
+
+def _actions(series: Any, path: Path) -> list[str]:
+    """Names of the actions, each once."""
+    missing = parse.missing_mask(series)
+    if missing.any():
+        raise InputError(f"An action of {path} has no name ({parse.row_name(series, int(missing.argmax()))}); name it.")
+    names = [parse.text_key(value).strip() for value in series]
+    twice = [name for i, name in enumerate(names) if name in names[:i]]
+    if twice:
+        raise InputError(f"{path} has the action '{twice[0]}' twice; give each action one row.")
+    return names

@@ -1,0 +1,101 @@
+"""`credo optimise`: a user's own function, a record that goes on, sentences for what is wrong (H1)."""
+
+import json
+
+import pytest
+
+SCRIPT = """
+import math
+
+def bowl(x, n):
+    if n == 3:
+        raise ValueError("three is right out")
+    return (x - 0.3) ** 2 + n
+
+def as_dict(point):
+    return -(point["x"] - 0.3) ** 2 - point["n"]
+
+def word(x, n):
+    return "low"
+
+fixed = 3
+"""
+SPACE = '[x]\ntype = "float"\nlow = 0\nhigh = 1\n[n]\ntype = "int"\nlow = 0\nhigh = 3\n'
+
+
+@pytest.fixture
+def files(tmp_path):
+    (tmp_path / "mine.py").write_text(SCRIPT)
+    (tmp_path / "space.toml").write_text(SPACE)
+    return tmp_path
+
+
+@pytest.fixture
+def call(credo, files):
+    def one(function, *more, out="out"):
+        return credo(
+            "optimise", f"{files / 'mine.py'}:{function}", "--space", files / "space.toml", "--out", files / out, *more
+        )
+
+    return one
+
+
+def test_the_best_point_is_printed_and_the_search_goes_on(call, files):
+    first = call("bowl", "--evaluations", "7")
+    assert first.exit_code == 0, first.stderr
+    found = json.loads(first.stdout)
+    assert found["best"] == pytest.approx((found["point"]["x"] - 0.3) ** 2 + found["point"]["n"])
+    assert "   7  " in first.stderr
+    record = json.loads((files / "out" / "optimise.json").read_text())
+    assert len(record["history"]) == 7
+    more = call("bowl", "--evaluations", "9")
+    assert "Going on after 7 evaluations." in more.stderr
+    assert json.loads((files / "out" / "optimise.json").read_text())["history"][:7] == record["history"]
+    assert (files / "out" / "optimise.png").stat().st_size > 5000
+    other = call("bowl", "--seed", "3")
+    assert other.exit_code == 2
+    assert "other settings (seed)" in other.stderr
+
+
+def test_what_the_function_raises_is_recorded(call, files):
+    result = call("bowl", "--evaluations", "12", "--surrogate", "random")
+    assert result.exit_code == 0
+    assert "failed (ValueError: three is right out)" in result.stderr
+    history = json.loads((files / "out" / "optimise.json").read_text())["history"]
+    assert all((e["value"] is None) == (e["point"]["n"] == 3) for e in history)
+
+
+def test_a_dictionary_and_the_largest_value(call):
+    result = call("as_dict", "--evaluations", "6", "--maximise", "--surrogate", "random")
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout)["best"] <= 0
+
+
+@pytest.mark.parametrize(
+    ("function", "more", "words"),
+    [
+        ("none", (), "has no function 'none'; it has bowl, as_dict, word"),
+        ("fixed", (), "has no function 'fixed'"),
+        ("word", ("--evaluations", "2"), "the objective gave 'low', which is not a number"),
+        ("bowl", ("--acquisition", "pi"), "Unknown acquisition 'pi'"),
+        ("bowl", ("--surrogate", "gpp"), "Unknown surrogate 'gpp'"),
+        ("bowl", ("--evaluations", "0"), "--evaluations"),
+    ],
+)
+def test_bad_requests_get_a_sentence(function, more, words, call):
+    result = call(function, *more)
+    assert result.exit_code == 2
+    assert words in result.stderr
+
+
+def test_bad_scripts_get_a_sentence(credo, files):
+    (files / "broken.py").write_text("1 / 0")
+    for text, words in [
+        ("mine.py", "written script.py:function"),
+        (f"{files / 'other.py'}:f", "There is no script"),
+        (f"{files / 'broken.py'}:f", "cannot be run: ZeroDivisionError"),
+        (f"{files / 'space.toml'}:f", "not a Python script"),
+    ]:
+        result = credo("optimise", text, "--space", files / "space.toml", "--out", files / "out")
+        assert result.exit_code == 2
+        assert words in result.stderr
