@@ -64,6 +64,7 @@ def coverage_figure(found: dict[str, Backtest]) -> Figure:
 def forecast_figure(series: np.ndarray, made: dict[str, Any]) -> Figure:
     """The first forecast of every model beside what came."""
     figure = Figure(figsize=(9.6, 3.6), dpi=110, layout="constrained")
+    figure.suptitle("Median and 90 % interval of ten years ahead; dots: what came", fontsize=10)
     years = np.arange(1700, 1700 + len(series))
     for area, (name, forecast), colour in zip(figure.subplots(1, len(made), sharey=True), made.items(), CYCLE):
         dress(area, name, "year", "√ sunspots")

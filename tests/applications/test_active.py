@@ -110,18 +110,19 @@ def line():
 
 
 def test_scores_of_the_linear_model_are_in_closed_form(line):
-    """Var[f], ½ log(1 + Var[f]/σ²) and −½ log(1 − ρ²), from 20,000 draws, whose variance is known to 1 %."""
+    """Var[f], ½ log(1 + Var[f]/σ²) and −½ log(1 − ρ²), from 2,000 draws, whose variance is known to 3.2 %: four
+    of them are allowed, and twice as many for the square of a covariance."""
     problem, fit = line
     new = (3 * RNG.normal(size=(12, 2))).astype(np.float32)
     design = np.column_stack([np.ones(12), new])
     covariance = design @ problem.covariance @ design.T
     known, noise = np.diag(covariance), problem.noise**2
-    ask = lambda name, **more: active.acquisition_scores(jax.random.key(1), fit, new, name, num_samples=20_000, **more)  # noqa: E731
-    np.testing.assert_allclose(ask("variance"), known, rtol=0.04)
-    np.testing.assert_allclose(ask("bald"), 0.5 * np.log1p(known / noise), rtol=0.04, atol=2e-3)
+    ask = lambda name, **more: active.acquisition_scores(jax.random.key(1), fit, new, name, num_samples=2000, **more)  # noqa: E731
+    np.testing.assert_allclose(ask("variance"), known, rtol=0.13)
+    np.testing.assert_allclose(ask("bald"), 0.5 * np.log1p(known / noise), rtol=0.13, atol=2e-3)
     total = known + noise
     share = covariance[:, :5] ** 2 / (total[:, None] * total[None, :5])
-    np.testing.assert_allclose(ask("epig", targets=new[:5]), -0.5 * np.log1p(-share).mean(1), rtol=0.1, atol=5e-3)
+    np.testing.assert_allclose(ask("epig", targets=new[:5]), -0.5 * np.log1p(-share).mean(1), rtol=0.26, atol=5e-3)
     together = active.choose(jax.random.key(1), fit, new, 3, "batch_bald", num_samples=2000)
     assert together[0] == known.argmax()
     assert len(set(together.tolist())) == 3
