@@ -29,10 +29,10 @@ class Layered:
     pretrained = False
 
     def _hidden(self, inputs: Any) -> jax.Array:
-        raise NotImplementedError
+        raise TypeError(f"{type(self).__name__} does not say how it takes its inputs")
 
     def _layers(self, run: Plain, hidden: jax.Array) -> jax.Array:
-        raise NotImplementedError
+        raise TypeError(f"{type(self).__name__} does not say its layers")
 
     def _run(self, run: Plain, inputs: Any) -> jax.Array:
         hidden = self._hidden(inputs)
