@@ -56,7 +56,7 @@ def decide(
 
     from credo.applications import decide as choose
     from credo.applications.decisions.risk import risk_of
-    from credo.cli.open import open_table_run
+    from credo.cli.open import open_table_run, usable_rows
     from credo.cli.score import predictive_at
     from credo.data.tables import read_table, write_table
     from credo.errors import InputError
@@ -68,11 +68,7 @@ def decide(
     opened = open_table_run(run)
     worth = _utility(utility, newsvendor, opened.encoder)
     frame = read_table(table)
-    rows = opened.encoder.keep(frame, target=False)
-    if len(rows) == 0:
-        raise InputError(f"Every row of {table} has a missing cell, and this run leaves such rows out.")
-    if len(rows) < len(frame):
-        say(f"{len(frame) - len(rows)} of {len(frame)} rows have missing cells; their decisions are left empty.")
+    rows = usable_rows(opened, frame, table, "; their decisions are left empty")
     inputs = opened.encoder.inputs(frame.iloc[rows])
     predictive = predictive_at(opened.fit, opened.encoder, inputs, opened.table.get("seed", 0))
     found = choose(predictive, worth, risk=how, over=over, abstain=leave)

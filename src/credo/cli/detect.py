@@ -108,15 +108,12 @@ def _flagged(opened: Any, suspect: Any, clean: Path | None, score: str | None, f
     import numpy as np
 
     from credo.applications.detection import threshold
+    from credo.cli.open import usable_rows
     from credo.data.tables import read_table, write_table
     from credo.errors import InputError
 
     frame = read_table(suspect)
-    rows = np.asarray(opened.encoder.keep(frame, target=False))
-    if len(rows) == 0:
-        raise InputError(f"Every row of {suspect} has a missing cell, and this run leaves such rows out.")
-    if len(rows) < len(frame):
-        say(f"{len(frame) - len(rows)} of {len(frame)} rows have missing cells and are left out.")
+    rows = usable_rows(opened, frame, suspect, " and are left out")
     inputs, _ = _clean_rows(opened, clean, target=False)
     base = _scores(opened, inputs, score)
     # A category that training did not have is a reason to look, not to stop: it is no category at all.

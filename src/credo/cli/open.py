@@ -1,6 +1,7 @@
 """Opening a run that was made from a table."""
 
 from pathlib import Path
+from typing import Any
 
 from credo.errors import ArtifactError
 from credo.runs import Run, open_run
@@ -14,3 +15,18 @@ def open_table_run(folder: Path) -> Run:
             f"The run {folder} was made from arrays, not from a table; use credo.load and credo.predict in Python."
         )
     return run
+
+
+def usable_rows(opened: Any, frame: Any, name: Path, fate: str) -> Any:
+    """Numbers of the rows that can be predicted, having said how many cannot and what becomes of them."""
+    import numpy as np
+
+    from credo.cli.console import say
+    from credo.errors import InputError
+
+    rows = np.asarray(opened.encoder.keep(frame, target=False))
+    if len(rows) == 0:
+        raise InputError(f"Every row of {name} has a missing cell, and this run leaves such rows out.")
+    if len(rows) < len(frame):
+        say(f"{len(frame) - len(rows)} of {len(frame)} rows have missing cells{fate}.")
+    return rows

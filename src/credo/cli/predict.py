@@ -24,7 +24,7 @@ def predict(
     import sys
 
     from credo.cli.columns import prediction_frame
-    from credo.cli.open import open_table_run
+    from credo.cli.open import open_table_run, usable_rows
     from credo.cli.score import predictive_at
     from credo.data.tables import read_table, write_table
     from credo.errors import InputError
@@ -33,11 +33,7 @@ def predict(
         raise InputError(f"--interval lies between 0 and 1, got {interval:g}.")
     opened = open_table_run(run)
     frame = read_table(table)
-    rows = opened.encoder.keep(frame, target=False)
-    if len(rows) == 0:
-        raise InputError(f"Every row of {table} has a missing cell, and this run leaves such rows out.")
-    if len(rows) < len(frame):
-        say(f"{len(frame) - len(rows)} of {len(frame)} rows have missing cells; their predictions are left empty.")
+    rows = usable_rows(opened, frame, table, "; their predictions are left empty")
     inputs = opened.encoder.inputs(frame.iloc[rows])
     predictive = predictive_at(opened.fit, opened.encoder, inputs, opened.table.get("seed", 0))
     result: Any = prediction_frame(predictive, opened.encoder, interval, rows, len(frame))

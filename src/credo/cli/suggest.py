@@ -32,17 +32,13 @@ def suggest(
     import numpy as np
 
     from credo.applications.active import acquisition_scores, choose
-    from credo.cli.open import open_table_run
+    from credo.cli.open import open_table_run, usable_rows
     from credo.data.tables import read_table, write_table
     from credo.errors import InputError
 
     opened = open_table_run(run)
     frame = read_table(table)
-    usable = np.asarray(opened.encoder.keep(frame, target=False))
-    if len(usable) == 0:
-        raise InputError(f"Every row of {table} has a missing cell, and this run leaves such rows out.")
-    if len(usable) < len(frame):
-        say(f"{len(frame) - len(usable)} of {len(frame)} rows have missing cells and are left out.")
+    usable = usable_rows(opened, frame, table, " and are left out")
     if rows > len(usable):
         say(f"{table} has {len(usable)} rows to choose from: all are suggested.")
     inputs = opened.encoder.inputs(frame.iloc[usable])

@@ -42,5 +42,5 @@ def plot(runs: Sequence[Any]) -> Figure:
         if len(group) > 1:
             error = 1.96 * values.std(0, ddof=1) / len(group) ** 0.5
             area.fill_between(sizes, mean - error, mean + error, color=colour, alpha=0.18, lw=0)
-    legend(figure, min(4, len(groups)))
+    legend(figure, min(5, len(groups)))
     return figure

@@ -2,13 +2,13 @@
 
 import dataclasses
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from credo.applications.records import write_whole
 from credo.errors import ArtifactError, InputError
 
 FILE = "active.json"
@@ -70,14 +70,7 @@ class ActiveLearning:
         """Save what is known so far; the file appears whole or not at all."""
         known = {k: v for k, v in dataclasses.asdict(dataclasses.replace(self, fit=None)).items() if k != "fit"}
         text = json.dumps({"settings": settings, **known}, indent=1) + "\n"
-        place = folder / f".{FILE}.{os.getpid()}"
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            place.write_text(text, encoding="utf-8")
-            os.replace(place, folder / FILE)
-        except OSError as error:
-            place.unlink(missing_ok=True)
-            raise ArtifactError(f"Cannot write {folder / FILE}: {error.strerror or error}; make room first.") from error
+        write_whole(folder / FILE, text)
 
     @staticmethod
     def read(folder: Path, settings: dict[str, Any]) -> "ActiveLearning | None":

@@ -3,11 +3,11 @@
 import dataclasses
 import json
 import math
-import os
 from pathlib import Path
 from typing import Any
 
 from credo.applications.optimise.space import Point, Space
+from credo.applications.records import write_whole
 from credo.errors import ArtifactError, CredoError
 
 FILE = "optimise.json"
@@ -37,14 +37,7 @@ def write(folder: Path, settings: dict[str, Any], history: list[Evaluation], pen
     """Save a search; the file appears whole or not at all."""
     told = [{"point": e.point, "value": None if e.failed else e.value, "message": e.message} for e in history]
     text = json.dumps({"settings": settings, "history": told, "pending": pending}, indent=1) + "\n"
-    place = folder / f".{FILE}.{os.getpid()}"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        place.write_text(text, encoding="utf-8")
-        os.replace(place, folder / FILE)
-    except OSError as error:
-        place.unlink(missing_ok=True)
-        raise ArtifactError(f"Cannot write {folder / FILE}: {error.strerror or error}; make room first.") from error
+    write_whole(folder / FILE, text)
 
 
 def read(folder: Path) -> tuple[Space, dict[str, Any], list[Evaluation], list[Point]]:
