@@ -121,7 +121,7 @@ def main() -> int:
     options = parser.parse_args()
     print(f"{jax.devices()[0].device_kind}, JAX {jax.__version__}")
     data = images(options.data_dir, options.data, options.validation)
-    seeds = [int(s) for s in options.seeds.split(",")] if "," in options.seeds else list(range(int(options.seeds)))
+    seeds = [int(s) for s in options.seeds.split(",") if s] if "," in options.seeds else list(range(int(options.seeds)))
     runs: dict[str, list[active.ActiveLearning]] = {}
     for name in options.acquisitions.split(","):
         runs[name] = [run(name, seed, data, options) for seed in seeds]

@@ -6,10 +6,10 @@ LeNet-5 is trained on MNIST or Fashion-MNIST under each method. Three tables fol
 log-likelihood; AUROC of each score against images of another data set; and the detection of FGSM and PGD at several
 sizes, each made through the attacked model's own Monte-Carlo predictive, where only successful attacks count.
 Thresholds have FPR ≤ 5 % on the last 10,000 training rows, which no model is trained on; rates are those of the test
-rows. With `--validation` no test row is looked at: one half of the last training rows fixes thresholds and the other is
-scored. Means are over seeds, wins, ties and losses against the first model by a paired bootstrap over images in each
-seed. DIR holds mnist/mnist.npz, fashion_mnist/fashion_mnist.npz and notmnist/notmnist_test.npz. Fits and scores go to
---folder: a run that was stopped goes on.
+rows, of which the first --attacked are attacked. With `--validation` no test row is looked at: one half of the last
+training rows fixes thresholds and the other is scored. Means are over seeds, wins, ties and losses against the first
+model by a paired bootstrap over images in each seed. DIR holds mnist/mnist.npz, fashion_mnist/fashion_mnist.npz and
+notmnist/notmnist_test.npz. Fits and scores go to --folder: a run that was stopped goes on.
 """
 
 import argparse
@@ -74,7 +74,7 @@ def load(options: argparse.Namespace) -> Data:
 def methods(options: argparse.Namespace) -> dict[str, Any]:
     """Methods by their names here, each with the model's dropout rate and options of its fit."""
     rate, few = options.learning_rate, options.rows is not None
-    vi = credo.methods.BayesByBackprop(learning_rate=rate, estimator="flipout")
+    vi = credo.methods.BayesByBackprop(learning_rate=rate, estimator="flipout", initial_std=0.01)
     quick = {"map_steps": 100, "burn_in": 50, "pilot_steps": 12} if few else {}
     return {
         "deterministic": credo.methods.MAP(learning_rate=rate),
@@ -96,7 +96,8 @@ def fitted(name: str, method: Any, seed: int, data: Data, options: argparse.Name
     began = time.perf_counter()
     network = credo.networks.lenet(dropout=options.dropout if name == "mc_dropout" else 0.0)
     model = credo.Model(network, credo.priors.normal(options.prior), credo.likelihoods.categorical(10))
-    steps = max(1, round(options.epochs * len(data.x) / options.batch_size))
+    epochs = options.epochs * (options.longer if name.startswith("mfvi") else 1)
+    steps = max(1, round(epochs * len(data.x) / options.batch_size))
     # Draws of a chain are kept at this many places; other methods keep none.
     thin = max(1, steps // options.kept) if name == "sghmc" else 1
     found = credo.fit(
@@ -132,15 +133,23 @@ def one_seed(seed: int, data: Data, options: argparse.Namespace) -> tuple[pd.Dat
         found = credo.metrics.summarise(predictive, data.test_y)
         quality.append({"model": name, "seed": seed, "accuracy": found["accuracy"], "nll": -found["log_likelihood"]})
     began = time.perf_counter()
+    place = options.folder / options.data / f"seed-{seed}"
+    common: dict[str, Any] = {
+        "scores": SCORES, "num_samples": options.samples, "rows_at_once": options.rows_at_once,
+        "callback": lambda model, name: print(f"  {model}: {name}, {time.perf_counter() - began:.0f} s", flush=True),
+    }  # fmt: skip
+    foreign = detection.study(
+        jax.random.key(seed), fits, data.held, data.test, data.test_y, others=data.others, folder=place / "foreign",
+        resamples=100, **common,
+    )  # fmt: skip
     table = detection.study(  # the bootstrap of all cells follows the last line that is printed
-        jax.random.key(seed), fits, data.held, data.test, data.test_y, attacks=attacks(options), others=data.others,
-        scores=SCORES, num_samples=options.samples, rows_at_once=options.rows_at_once, resamples=options.resamples,
-        folder=options.folder / options.data / f"seed-{seed}" / "study",
-        callback=lambda model, name: print(f"  {model}: {name}, {time.perf_counter() - began:.0f} s", flush=True),
+        jax.random.key(seed), fits, data.held, data.test[: options.attacked], data.test_y[: options.attacked],
+        attacks=attacks(options), resamples=options.resamples, folder=place / "attacked", **common,
     )  # fmt: skip
     if seed == min(options.seed_list) and not options.no_pictures:
         pictures(seed, fits, data, table, options)
-    return pd.DataFrame(quality), table.to_pandas().assign(seed=seed)
+    both = pd.concat([table.to_pandas(), foreign.to_pandas()], ignore_index=True)
+    return pd.DataFrame(quality), both.assign(seed=seed)
 
 
 def pictures(seed: int, fits: dict[str, Any], data: Data, table: detection.Study, options: argparse.Namespace) -> None:
@@ -210,9 +219,10 @@ def parse() -> argparse.Namespace:
     add("--models", default="deterministic,mc_dropout,mfvi,deep_ensemble,mfvi_ensemble,last_layer,laplace,sghmc")
     add("--seeds", default="5", help="how many, or which: 3,4")
     add("--epochs", type=float, default=20)
+    add("--longer", type=float, default=2, help="factor of the epochs of variational inference")
     add("--batch-size", type=int, default=128)
     add("--learning-rate", type=float, default=0.001)
-    add("--prior", type=float, default=1.0, help="standard deviation of every weight")
+    add("--prior", type=float, default=0.5, help="standard deviation of every weight")
     add("--dropout", type=float, default=0.5, help="of mc_dropout")
     add("--members", type=int, default=5, help="of ensembles, and chains")
     add("--kept", type=int, default=20, help="draws that each chain keeps")
@@ -222,15 +232,16 @@ def parse() -> argparse.Namespace:
     add("--steps", type=int, default=40, help="of PGD")
     add("--draws", default="fixed", choices=["fixed", "fresh"])
     add("--through", default="predictive", choices=["predictive", "mean"])
+    add("--attacked", type=int, default=1000, help="rows that are attacked")
     add("--rows", type=int, help="train on so many rows only")
-    add("--scored", type=int, help="score and attack so many rows only")
+    add("--scored", type=int, help="score so many rows only")
     add("--rows-at-once", type=int, help="rows that are attacked together")
     add("--resamples", type=int, default=1000, help="of the bootstrap")
     add("--validation", action="store_true", help="look at held-out training rows, never at test rows")
     add("--no-pictures", action="store_true")
     options = parser.parse_args()
     seeds = options.seeds
-    options.seed_list = [int(s) for s in seeds.split(",")] if "," in seeds else list(range(int(seeds)))
+    options.seed_list = [int(s) for s in seeds.split(",") if s] if "," in seeds else list(range(int(seeds)))
     return options
 
 

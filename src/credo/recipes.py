@@ -46,7 +46,7 @@ PRIORS: dict[str, Callable[..., Any]] = {
     "node_hierarchy": priors.node_hierarchy,
 }
 LIKELIHOODS: dict[str, tuple[str, ...]] = {
-    "regression": ("gaussian", "student_t", "heteroscedastic"),
+    "regression": ("gaussian", "student_t", "heteroscedastic", "heteroscedastic_t"),
     "binary": ("bernoulli", "categorical"),
     "multiclass": ("categorical",),
     "count": ("negative_binomial", "poisson"),

@@ -34,6 +34,7 @@ LIKELIHOODS = {
     "categorical": (credo.likelihoods.categorical(3), RNG.integers(0, 3, ROWS)),
     "bernoulli": (credo.likelihoods.bernoulli(), RNG.integers(0, 2, ROWS)),
     "heteroscedastic": (credo.likelihoods.heteroscedastic(), RNG.normal(size=(ROWS, 1))),
+    "heteroscedastic_t": (credo.likelihoods.heteroscedastic_t(df=5.0), RNG.normal(size=(ROWS, 1))),
     "poisson": (credo.likelihoods.poisson(), RNG.integers(0, 5, (ROWS, 1)).astype(float)),
 }
 

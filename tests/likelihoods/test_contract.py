@@ -14,6 +14,7 @@ from credo.likelihoods import (
     default_likelihood,
     gaussian,
     heteroscedastic,
+    heteroscedastic_t,
     negative_binomial,
     poisson,
     student_t,
@@ -29,6 +30,8 @@ CASES = {
     "student_t_known": (student_t(noise=0.4), REAL),
     "student_t": (student_t(), REAL),
     "heteroscedastic": (heteroscedastic(), REAL),
+    "heteroscedastic_t_known": (heteroscedastic_t(df=5.0), REAL),
+    "heteroscedastic_t": (heteroscedastic_t(), REAL),
     "categorical": (categorical(3), LABELS),
     "bernoulli": (bernoulli(), LABELS),
     "poisson": (poisson(), COUNTS),
@@ -76,7 +79,7 @@ def test_shapes_and_protocol(likelihood, targets):
     assert likelihood.log_prior(params).shape == ()
 
 
-SLOW = ("negative_binomial", "student_t", "poisson")  # samplers that take seconds to compile
+SLOW = ("negative_binomial", "student_t", "poisson", "heteroscedastic_t")  # samplers that take seconds to compile
 
 
 @pytest.mark.parametrize(
@@ -124,14 +127,15 @@ def test_only_learned_parameters_change_by_inferring(likelihood, targets):
     assert not inferring.point
     assert (inferring != likelihood) == likelihood.point
     targets, params, _ = setting(likelihood, targets)
-    mode = getattr(likelihood, "noise", getattr(likelihood, "dispersion", "known"))
+    modes = [getattr(likelihood, name, None) for name in ("noise", "dispersion", "tails")]
+    mode = next((mode for mode in modes if mode is not None), "known")
     assert bool(params) == (mode != "known")
     if likelihood.point:
         assert likelihood.log_prior(params) == 0
         assert inferring.log_prior(params) != 0
 
 
-@pytest.mark.parametrize("likelihood", [gaussian(), student_t(), heteroscedastic()])
+@pytest.mark.parametrize("likelihood", [gaussian(), student_t(), heteroscedastic(), heteroscedastic_t()])
 def test_real_targets(likelihood):
     assert likelihood.prepare(np.array([1, 2, 3])).shape == (3, 1)
     assert likelihood.prepare(REAL).dtype == np.float32
@@ -188,6 +192,8 @@ def test_class_targets(likelihood):
         (lambda: student_t(float("inf")), "use gaussian"),
         (lambda: student_t(4.0, -1.0), "noise must be a positive"),
         (lambda: heteroscedastic(floor=0.0), "floor of the noise scale"),
+        (lambda: heteroscedastic_t(floor=0.0), "floor of the noise scale"),
+        (lambda: heteroscedastic_t(df=2.0), "above 2"),
         (lambda: categorical(1), "at least 2, got 1"),
         (lambda: categorical(2.5), "at least 2, got 2.5"),
         (lambda: negative_binomial(-1.0), "dispersion must be a positive"),

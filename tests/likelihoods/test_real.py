@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from credo.likelihoods import gaussian, heteroscedastic, student_t
+from credo.likelihoods import gaussian, heteroscedastic, heteroscedastic_t, student_t
 
 SIGMA = 0.3
 RAW = float(np.log(np.expm1(SIGMA - 1e-3)))  # the raw output whose scale is SIGMA
@@ -16,6 +16,7 @@ CASES = {
     "student_t_12": (student_t(12.0, noise=SIGMA), scipy.stats.t(12.0, scale=SIGMA)),
     "student_t_1e6": (student_t(1e6, noise=SIGMA), scipy.stats.t(1e6, scale=SIGMA)),
     "heteroscedastic": (heteroscedastic(), scipy.stats.norm(scale=SIGMA)),
+    "heteroscedastic_t": (heteroscedastic_t(df=5.0), scipy.stats.t(5.0, scale=SIGMA)),
 }
 cdf = jax.jit(lambda likelihood, outputs, targets: likelihood.cdf({}, outputs, targets))
 every = pytest.mark.parametrize(("likelihood", "truth"), CASES.values(), ids=CASES.keys())

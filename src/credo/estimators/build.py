@@ -12,7 +12,7 @@ from credo.recipes import METHOD, default_prior, parse_likelihood, parse_network
 from credo.registry import did_you_mean, find
 
 LIKELIHOODS = {
-    "regressor": ("gaussian", "heteroscedastic", "student_t", "poisson", "negative_binomial"),
+    "regressor": ("gaussian", "heteroscedastic", "heteroscedastic_t", "student_t", "poisson", "negative_binomial"),
     "classifier": ("bernoulli", "categorical"),
 }
 

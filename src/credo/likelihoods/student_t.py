@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from credo.core.tree import leaf, struct
 from credo.errors import InputError
 from credo.likelihoods.base import ScaleNoise, diagonal, known_or, log_normal_parameters, spread
-from credo.likelihoods.special import betainc
+from credo.likelihoods.special import student_t_cdf
 
 PyTree = Any
 
@@ -38,17 +38,8 @@ class StudentT(ScaleNoise):
         return spread(self.sigma(params) ** 2 * (self.df / (self.df - 2)), outputs)
 
     def cdf(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
-        """1 − ½ I_{ν/(ν+z²)}(ν/2, ½) for z ≥ 0, and its mirror image."""
-        df = jnp.asarray(self.df, outputs.dtype)
-        z = (targets - outputs) / self.sigma(params)
-        square = jnp.minimum(z * z, 1e30)  # ∞/∞ is not a number
-        outer, inner = df / (df + square), square / (df + square)
-        # the form with the smaller argument keeps its digits: I_x(a, b) = 1 − I_{1−x}(b, a)
-        central = square < 1
-        a, b = jnp.where(central, 0.5, 0.5 * df), jnp.where(central, 0.5 * df, 0.5)
-        beta = betainc(a, b, jnp.where(central, inner, outer), jnp.where(central, outer, inner))
-        tail = 0.5 * jnp.where(central, 1 - beta, beta)
-        return jnp.where(z < 0, tail, 1 - tail)
+        """That of Student's t at (y − f)/σ."""
+        return student_t_cdf(jnp.asarray(self.df, outputs.dtype), (targets - outputs) / self.sigma(params))
 
     def sample(self, key: jax.Array, params: PyTree, outputs: jax.Array) -> jax.Array:
         """f + σ t."""

@@ -8,7 +8,9 @@ import jax.numpy as jnp
 
 from credo.errors import InputError
 
-PATCH_BYTES = 64 * 2**20  # patches of a convolution that may be in memory at once
+FEW = 16  # channels below which a convolution is a product with patches on every backend
+PATCH_BYTES = 64 * 2**20  # patches of a convolution that may be in memory at once on a CPU
+OTHER_BYTES = 2**31  # likewise, on other backends
 NARROW = 32  # a row of the window with fewer inputs is too small a product: all rows are then multiplied together
 EPSILON = 1e-6
 
@@ -31,8 +33,10 @@ def conv(
     """z[o, y, x] = b[o] + Σ_{i, j, c} K[i, j, c, o] h[c, sy + i − p, sx + j − p], zero outside of the map.
 
     On a CPU it is a product of the kernel with patches: XLA's own convolution takes several times as long inside of a
-    compiled loop, and every fit is one. The bias is a row of the kernel there, so that its gradient is a part of the
-    product's. Patches are made and multiplied row by row of the window, or all at once where there are few channels.
+    compiled loop, and every fit is one. So it is elsewhere where there are few channels: on an H200 a step of LeNet
+    takes 0.7 and a step of ten LeNets 0.5 of the time that it takes with the library's convolution. The bias is a row
+    of the kernel there, so that its gradient is a part of the product's. Patches are made and multiplied row by row of
+    the window, or all at once where there are few channels.
 
     Args:
         kernel: [height, width, in, out].
@@ -46,7 +50,8 @@ def conv(
         >>> conv(jnp.ones((3, 3, 2, 4)), jnp.zeros(4), jnp.ones((2, 8, 8, 5)), padding="VALID").shape
         (4, 6, 6, 5)
     """
-    if jax.default_backend() != "cpu":
+    backend = jax.default_backend()
+    if backend != "cpu" and kernel.shape[2] >= FEW:
         numbers = ("CHWN", "HWIO", "CHWN")
         made = jax.lax.conv_general_dilated(hidden, kernel, (stride, stride), padding, dimension_numbers=numbers)
         return made if bias is None else made + bias[:, None, None, None]
@@ -59,7 +64,8 @@ def conv(
     flat = kernel.reshape(height * width, num_in, num_out)
     places = rows * columns * hidden.shape[3]
     sizes = (height * width, width, 1) if width * num_in < NARROW else (width, 1)
-    step = next(n for n in sizes if n == 1 or n * num_in * places * 4 <= PATCH_BYTES)
+    most = PATCH_BYTES if backend == "cpu" else OTHER_BYTES
+    step = next(n for n in sizes if n == 1 or n * num_in * places * 4 <= most)
 
     def group(start: int) -> jax.Array:
         chosen = offsets[start : start + step]

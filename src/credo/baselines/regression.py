@@ -1,0 +1,188 @@
+"""Numbers without a network: a line, a forest, boosted trees and a Gaussian process, each with its spread."""
+
+import warnings
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+from scipy.stats import norm
+
+from credo.baselines.predictive import normals
+from credo.core.predictive import Predictive
+from credo.errors import Refusal
+
+FOLDS = 3  # on which forests and boosted trees choose the factor of their spread
+FEW = 5000  # rows; with more the first fold is enough
+FACTORS = np.geomspace(0.5, 3.0, 13)
+LEVELS = (np.arange(10) + 0.5) / 10
+FLOOR = 0.01  # smallest standard deviation, in those of the target
+TREES = 200
+FEW_FOR_THREADS = 50_000
+MOST_GP = 2000  # rows; the time grows with their cube
+
+
+def few_threads(rows: int) -> Any:
+    """Threads that wait for each other over a few rows make boosting slower, a hundredfold on a busy machine."""
+    from threadpoolctl import threadpool_limits
+
+    return threadpool_limits(1) if rows < FEW_FOR_THREADS else nullcontext()
+
+
+class Linear:
+    """y = w·x + b + ε with normal weights and noise, their scales by the evidence.
+
+    MacKay (1992), Bayesian interpolation.
+    """
+
+    def __init__(self, seed: int = 0):
+        del seed
+
+    def fit(self, x: np.ndarray, y: np.ndarray) -> "Linear":
+        from sklearn.linear_model import BayesianRidge
+
+        self.model = BayesianRidge().fit(x, y)
+        return self
+
+    def predict(self, x: np.ndarray) -> Predictive:
+        mean, std = self.model.predict(x, return_std=True)
+        return normals(mean[None], std[None])
+
+
+class _Spread:
+    """A model whose mixture of normals is narrower or wider than it should be: all deviations from the mean get one
+    factor. It and the length of training are those with the best cross-validated log-likelihood."""
+
+    lengths: tuple[int, ...] = (1,)  # of training, rising
+    factor = 1.0
+    least = 1e-3
+
+    def __init__(self, seed: int = 0):
+        self.seed = seed
+
+    def fit(self, x: np.ndarray, y: np.ndarray) -> Any:
+        self.least = FLOOR * float(y.std()) or 1e-3
+        parts = np.array_split(np.random.default_rng(self.seed).permutation(len(y)), FOLDS)
+        totals = np.zeros((len(self.lengths), len(FACTORS)))
+        for part in parts[: FOLDS if len(y) <= FEW else 1] if len(y) >= 4 * FOLDS else []:
+            rest = np.setdiff1d(np.arange(len(y)), part)
+            self.train(x[rest], y[rest], self.lengths[-1])
+            for i, (means, stds) in enumerate(self.components(x[part])):
+                totals[i] += [_score(*self.scaled(means, stds, factor), y[part]) for factor in FACTORS]
+        length, factor = np.unravel_index(int(np.argmax(totals)), totals.shape)
+        self.factor = float(FACTORS[factor]) if totals.any() else 1.0
+        self.train(x, y, self.lengths[length] if totals.any() else self.lengths[-1])
+        return self
+
+    def scaled(self, means: np.ndarray, stds: np.ndarray, factor: float) -> tuple[np.ndarray, np.ndarray]:
+        centre = means.mean(0)
+        return centre + factor * (means - centre), np.maximum(factor * stds, self.least)
+
+    def predict(self, x: np.ndarray) -> Predictive:
+        *_, last = self.components(x)
+        return normals(*self.scaled(*last, self.factor))
+
+    def train(self, x: np.ndarray, y: np.ndarray, length: int) -> None:
+        raise NotImplementedError
+
+    def components(self, x: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Means and standard deviations [K, n] after each of `lengths` up to that of the training."""
+        raise NotImplementedError
+
+
+def _score(means: np.ndarray, stds: np.ndarray, truth: np.ndarray) -> float:
+    from scipy.special import logsumexp
+
+    return float(logsumexp(norm.logpdf(truth, means, stds), axis=0).mean())
+
+
+class Forest(_Spread):
+    """A random forest whose trees each give the normal of the rows in a leaf. After Meinshausen (2006), Quantile
+    regression forests: quantiles are those of the targets that share a leaf, here smoothed leaf by leaf."""
+
+    def train(self, x: np.ndarray, y: np.ndarray, length: int) -> None:
+        from sklearn.ensemble import RandomForestRegressor
+
+        small = len(y) < 20_000
+        self.model = RandomForestRegressor(
+            TREES if small else 50, min_samples_leaf=3 if small else 10, max_features=max(1 / 3, 1 / x.shape[1]),
+            random_state=self.seed, max_samples=None if small else 20_000,
+        ).fit(x, y)  # fmt: skip
+        # The spread within a leaf of few rows is noise itself: it is pulled towards that within all leaves.
+        self.pooled = float(np.mean([(t.tree_.impurity * t.tree_.n_node_samples)[t.tree_.children_left < 0].sum()
+                                     / t.tree_.n_node_samples[0] for t in self.model.estimators_]))  # fmt: skip
+
+    def components(self, x: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+        x = x.astype(np.float32)
+        means, variances = [], []
+        for tree in (t.tree_ for t in self.model.estimators_):
+            leaf = tree.apply(x)
+            count = tree.n_node_samples[leaf]
+            means.append(tree.value[leaf, 0, 0])
+            variances.append((count * tree.impurity[leaf] + 5 * self.pooled) / (count + 5))
+        return [(np.array(means), np.sqrt(variances))]
+
+
+class Boosting(_Spread):
+    """Boosted trees for ten quantiles; each is the centre of a normal as wide as the gap to its neighbours.
+
+    Friedman (2001), Greedy function approximation, with the loss of Koenker and Bassett (1978), Regression quantiles.
+    """
+
+    lengths = (20, 50, 100, 200)
+
+    def train(self, x: np.ndarray, y: np.ndarray, length: int) -> None:
+        from sklearn.ensemble import HistGradientBoostingRegressor
+
+        leaf = min(20, max(3, len(y) // 50))
+        with few_threads(len(y)):
+            self.models = [
+                HistGradientBoostingRegressor(
+                    loss="quantile", quantile=level, max_iter=length, random_state=self.seed, min_samples_leaf=leaf,
+                    early_stopping=False,
+                ).fit(x, y)
+                for level in LEVELS
+            ]  # fmt: skip
+
+    def components(self, x: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+        with few_threads(len(x)):
+            staged = [self._at_lengths(model, x) for model in self.models]
+        return [_around(np.sort(centres, axis=0)) for centres in zip(*staged)]
+
+    def _at_lengths(self, model: Any, x: np.ndarray) -> list[np.ndarray]:
+        return [values for i, values in enumerate(model.staged_predict(x), 1) if i in self.lengths]
+
+
+def _around(centres: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    gaps = np.gradient(centres, axis=0)
+    return centres, np.maximum(gaps, 0.1 * gaps.mean(0))
+
+
+class Process:
+    """A Gaussian process with a Matérn-5/2 kernel, one length for each input, and noise, all by the evidence.
+
+    Rasmussen and Williams (2006), Gaussian processes for machine learning, chapter 5.
+    """
+
+    def __init__(self, seed: int = 0):
+        self.seed = seed
+
+    def fit(self, x: np.ndarray, y: np.ndarray) -> "Process":
+        from sklearn.exceptions import ConvergenceWarning
+        from sklearn.gaussian_process import GaussianProcessRegressor, kernels
+
+        if len(y) > MOST_GP:
+            raise Refusal(f"An exact Gaussian process on {len(y):,} rows takes too long; it is run up to {MOST_GP:,}.")
+        self.shift, self.scale = float(y.mean()), float(y.std()) or 1.0
+        lengths = np.full(x.shape[1] if x.shape[1] <= 30 else 1, x.shape[1] ** 0.5)
+        kernel = kernels.ConstantKernel(1.0, (1e-2, 1e3)) * kernels.Matern(lengths, (1e-2, 1e4), nu=2.5)
+        kernel += kernels.WhiteKernel(0.1, (1e-6, 10.0))
+        self.model = GaussianProcessRegressor(kernel, random_state=self.seed)
+        with warnings.catch_warnings():
+            # An input that does not matter has a length at its bound, which is what it should have.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            self.model.fit(x.astype(np.float64), (y - self.shift) / self.scale)
+        return self
+
+    def predict(self, x: np.ndarray) -> Predictive:
+        mean, std = self.model.predict(x.astype(np.float64), return_std=True)
+        return normals((self.shift + self.scale * mean)[None], (self.scale * std)[None])

@@ -1,0 +1,127 @@
+"""One model on one fold: fit to the training rows, score every row of the rest."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+
+from credo.baselines import BASELINES, fit_baseline
+from credo.core.predict import predict
+from credo.core.predictive import Predictive
+from credo.data.encoder import TableEncoder
+from credo.diagnostics.model_choice import loo
+from credo.errors import InputError, Refusal
+from credo.metrics.distances import crps
+from credo.recipes import build, table_model
+from credo.training.fit import fit
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LEVEL = 0.9
+BAD_ROWS = 0.05  # share of rows with an unreliable k̂ from which on leave-one-out is not told
+MOST_FOR_LOO = 20_000  # rows; the log density of every row under every draw is held in memory
+
+
+def run_cell(
+    name: str, frame: pd.DataFrame, rows: tuple[np.ndarray, np.ndarray], how: dict[str, Any]
+) -> dict[str, Any]:
+    """Scores of every held-out row and facts about the fit; where a model refuses, its sentence.
+
+    Args:
+        name: a method of the registry, or a baseline.
+        frame: the whole table.
+        rows: places of the training rows and of the held-out rows.
+        how: "target", "task", "missing", "network", "settings", "steps", "budget" and "seed".
+    """
+    train, held = (frame.iloc[part] for part in rows)
+    encoder = TableEncoder.learn(train, how["target"], how["task"], how["missing"])
+    given, scored = encoder.arrays(train), encoder.arrays(held, unseen="zeros")
+    began = time.perf_counter()
+    try:
+        if name in BASELINES:
+            predictive, facts = _baseline(name, encoder, given, scored, how["seed"])
+        else:
+            predictive, facts = _network(name, encoder, given, scored, how)
+        rowwise = row_scores(predictive, _truth(encoder, scored.targets))
+    except (Refusal, InputError) as error:
+        return {"refused": str(error), "seconds": time.perf_counter() - began, "rows": {}}
+    rowwise["place"] = rows[1][scored.rows]
+    return {"refused": None, "seconds": time.perf_counter() - began, "rows": rowwise} | facts
+
+
+def _baseline(name: str, encoder: Any, given: Any, scored: Any, seed: int) -> tuple[Predictive, dict[str, Any]]:
+    classes = len(encoder.classes or ())
+    model = fit_baseline(name, encoder.task, given.inputs, given.targets, num_classes=classes, seed=seed)
+    return _on_scale(model.predict(scored.inputs), encoder), {"ok": True, "status": "The fit finished."}
+
+
+def _network(
+    name: str, encoder: Any, given: Any, scored: Any, how: dict[str, Any]
+) -> tuple[Predictive, dict[str, Any]]:
+    method, options = build(name, how["settings"])
+    model = table_model(encoder, how["network"], options, name)
+    key_fit, key_draws = jax.random.split(jax.random.key(how["seed"]))
+    found = fit(key_fit, model, given[:3], method, steps=how["steps"], budget=how["budget"], progress=False)
+    facts = {
+        "ok": found.status.ok, "status": str(found.status), "seconds_fit": found.timing["seconds_fit"],
+        "loo": _loo(found, given), "evidence": _evidence(found, len(given.rows)),
+    }  # fmt: skip
+    return _on_scale(predict(key_draws, found, scored.inputs), encoder), facts
+
+
+def _loo(found: Any, given: Any) -> float | None:
+    """PSIS leave-one-out log density for each training row; None where there is none, or where too many rows fail."""
+    if len(given.rows) > MOST_FOR_LOO or not found.status.ok:
+        return None
+    try:
+        estimate = loo(found, (given.inputs, given.targets))
+    except (Refusal, InputError):
+        return None
+    bad = np.mean(np.asarray(estimate.pareto_k) > np.asarray(estimate.good_k))
+    return estimate.elpd / len(given.rows) if bad < BAD_ROWS and np.isfinite(estimate.elpd) else None
+
+
+def _evidence(found: Any, rows: int) -> float | None:
+    """log p(D) for each training row, the mean over members; None where the method has no estimate."""
+    value = getattr(found.posterior, "log_evidence", None)
+    if value is None:
+        return None
+    number = float(np.mean(np.asarray(value)))
+    return number / rows if np.isfinite(number) else None
+
+
+def _on_scale(predictive: Predictive, encoder: TableEncoder) -> Predictive:
+    if encoder.task != "regression":
+        return predictive
+    return predictive.rescaled(encoder.target_shift, encoder.target_scale)
+
+
+def _truth(encoder: TableEncoder, encoded: np.ndarray) -> np.ndarray:
+    if encoder.task != "regression":
+        return encoded
+    return encoder.target_shift + encoder.target_scale * encoded.astype(np.float64)
+
+
+def row_scores(predictive: Predictive, truth: np.ndarray) -> dict[str, np.ndarray]:
+    """Scores of every row [n]: log density, and squared error, CRPS and whether the 90 % interval holds the truth
+    (numbers), or whether the most probable class is right and the Brier score (classes)."""
+    found = {"log_likelihood": np.asarray(predictive.log_prob(truth), np.float64)}
+    if predictive.kind == "classes":
+        truth = truth.reshape(len(truth)).astype(int)
+        probs = predictive.probs
+        found["accuracy"] = (probs.argmax(1) == truth).astype(np.float64)
+        found["brier"] = ((probs - np.eye(probs.shape[1])[truth]) ** 2).sum(1)
+        return found
+    mean, (low, high) = predictive.mean, predictive.interval(LEVEL)
+    wide = lambda a: np.asarray(a, np.float64).reshape(len(truth), -1)  # noqa: E731
+    y = wide(truth)
+    found["squared_error"] = ((wide(mean) - y) ** 2).mean(1)
+    if getattr(predictive.likelihood, "normal", False):
+        found["crps"] = wide(crps(predictive, truth, 1000, 0)).mean(1)
+    found["coverage_90"] = ((wide(low) <= y) & (y <= wide(high))).mean(1)
+    found["width_90"] = (wide(high) - wide(low)).mean(1)
+    return found

@@ -1,0 +1,134 @@
+"""What is compared: the table, its folds, the models and what each may spend."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from credo.baselines import BASELINES
+from credo.data import parse
+from credo.data.encoder import TableEncoder
+from credo.data.tables import read_table
+from credo.data.targets import choose_task
+from credo.errors import InputError
+from credo.recipes import parse_network
+from credo.registry import METHODS, did_you_mean
+from credo.training.fit import seconds
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+USUAL = ("map", "bayes_by_backprop", "deep_ensemble", "last_layer", "laplace", "ensemble_chains")
+
+
+def find_models(methods: str | Sequence[str] | None, baselines: str | Sequence[str] | bool) -> list[str]:
+    """The names to compare: methods of the registry (None: some of each kind; "all"), then baselines.
+
+    Example:
+        >>> find_models("map, hmc", ["linear"])
+        ['map', 'hmc', 'linear']
+    """
+    if methods is None:
+        chosen = list(USUAL)
+    elif isinstance(methods, str):
+        words = [word.strip() for word in methods.split(",") if word.strip()]
+        chosen = list(METHODS) if words == ["all"] else words
+    else:
+        chosen = list(methods)
+    beside = list(BASELINES) if baselines is True else [] if baselines is False else baselines
+    chosen += [word.strip() for word in beside.split(",")] if isinstance(beside, str) else list(beside)
+    for name in chosen:
+        if name not in METHODS and name not in BASELINES:
+            known = [*METHODS, *BASELINES]
+            raise InputError(
+                f"Unknown method {name!r}.{did_you_mean(name, known)} `credo methods` lists the methods; the baselines "
+                f"are {', '.join(BASELINES)}."
+            )
+    chosen = list(dict.fromkeys(chosen))
+    if len(chosen) < 2:
+        raise InputError("A comparison needs at least two models.")
+    return chosen
+
+
+def read_frame(table: Any, target: str | list[str], missing: str) -> pd.DataFrame:
+    """The table from a file or a data frame, without rows whose target is missing where `missing` is "drop"."""
+    import pandas as pd
+
+    frame = table if isinstance(table, pd.DataFrame) else read_table(table)
+    frame = parse.named_frame(frame)
+    names = [target] if isinstance(target, str) else target
+    known = np.ones(len(frame), bool)
+    for name in names:
+        column = parse.find_column(frame, name, "the target")
+        if missing == "drop":
+            known &= ~parse.missing_mask(column)
+    return frame if known.all() else frame[known]
+
+
+def find_folds(
+    frame: pd.DataFrame, target: Any, task: str, folds: int, seed: int, groups: str | None
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Training and held-out rows of each fold: every row is held out once. Classes keep their shares, and groups stay
+    whole."""
+    from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
+
+    if not 2 <= folds <= len(frame):
+        raise InputError(f"Folds are at least 2 and at most the {len(frame)} rows of the table, got {folds}.")
+    if groups is not None:
+        codes, keys = parse.text_keys(parse.find_column(frame, groups, "--split-by"))
+        if len(keys) < folds:
+            raise InputError(f"Column '{groups}' has {len(keys)} groups, fewer than the {folds} folds.")
+        return list(GroupKFold(folds).split(frame, groups=codes))
+    if task == "classification":
+        codes, keys = parse.text_keys(parse.find_column(frame, target, "the target"))
+        rarest = int(np.bincount(codes).min())
+        if rarest >= folds:
+            return list(StratifiedKFold(folds, shuffle=True, random_state=seed).split(frame, codes))
+    return list(KFold(folds, shuffle=True, random_state=seed).split(frame))
+
+
+class Plan:
+    """A comparison that is checked as far as can be before the first fit."""
+
+    def __init__(
+        self, table: Any, target: str | list[str], methods: Any, baselines: Any, task: str, missing: str,
+        folds: int, seed: int, network: str | None, settings: dict[str, Any] | None, steps: int | None,
+        budget: str | float | None, groups: str | None,
+    ):  # fmt: skip
+        self.models = find_models(methods, baselines)
+        if steps is not None and budget is not None:
+            raise InputError("Give steps or a budget, not both.")
+        if budget is not None:
+            seconds(budget)
+        if network is not None:
+            parse_network(network)
+        frame = read_frame(table, target, missing)
+        chosen, why = choose_task(frame, target, task)
+        exact = task if task in ("binary", "multiclass") else chosen
+        self.folds = find_folds(frame, target, chosen, folds, seed, groups)
+        self.frame = frame if groups is None else frame.drop(columns=[groups])
+        encoder = TableEncoder.learn(self.frame, target, exact, missing)
+        self.task, self.target, self.notes = encoder.task, target, [n for n in (why, *encoder.notes) if n]
+        self.how = {
+            "target": target, "task": exact, "missing": missing, "network": network, "settings": settings or {},
+            "steps": steps, "budget": None if budget is None else seconds(budget), "seed": seed,
+        }  # fmt: skip
+
+    def fingerprint(self) -> str:
+        """What a stored cell must agree with: the table, the folds and the settings, not the list of models."""
+        found = hashlib.sha256(json.dumps(self.how, sort_keys=True, default=str).encode())
+        for part in (part for fold in self.folds for part in fold):
+            found.update(np.ascontiguousarray(part).tobytes())
+        for column in self.frame.columns:
+            found.update(f"{column!r}{self.frame[column].to_list()!r}".encode())
+        return found.hexdigest()[:24]
+
+
+def table_name(table: Any) -> str:
+    """A short name of the table for headings."""
+    return Path(table).name if isinstance(table, str | Path) else "the table"

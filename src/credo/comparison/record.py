@@ -1,0 +1,70 @@
+"""Cells of a comparison on disk: a run that was stopped goes on where it was."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from credo.applications.records import write_whole
+from credo.errors import ArtifactError, InputError
+
+PLAN = "comparison.json"
+
+
+class Store:
+    """A folder of cells, or none at all where `folder` is None."""
+
+    def __init__(self, folder: Path | None, fingerprint: str):
+        self.folder = folder
+        if folder is None:
+            return
+        path = folder / PLAN
+        if folder.exists() and not folder.is_dir():
+            raise InputError(f"{folder} is a file; choose another folder.")
+        if path.is_file():
+            known = _json(path)
+            if known.get("fingerprint") != fingerprint:
+                raise InputError(
+                    f"{folder} holds another comparison (another table, seed, budget or setting); choose another "
+                    "folder, or remove it."
+                )
+        elif folder.is_dir() and any(folder.iterdir()):
+            raise InputError(f"The folder {folder} exists and is not a comparison; choose another one.")
+        else:
+            write_whole(path, json.dumps({"format": "credo-comparison", "version": 1, "fingerprint": fingerprint}))
+
+    def _place(self, model: str, fold: int) -> Path:
+        assert self.folder is not None
+        return self.folder / "cells" / f"{model}-{fold}.npz"
+
+    def read(self, model: str, fold: int) -> dict[str, Any] | None:
+        """A cell that is done, or None."""
+        if self.folder is None or not self._place(model, fold).is_file():
+            return None
+        try:
+            with np.load(self._place(model, fold), allow_pickle=False) as file:
+                facts = json.loads(str(file["facts"]))
+                rows = {name.removeprefix("rows_"): file[name] for name in file.files if name.startswith("rows_")}
+        except (OSError, ValueError, KeyError) as error:
+            raise ArtifactError(f"{self._place(model, fold)} is damaged; remove it to run that fold again.") from error
+        return facts | {"rows": rows}
+
+    def write(self, model: str, fold: int, cell: dict[str, Any]) -> None:
+        """Keep a cell."""
+        if self.folder is None:
+            return
+        facts = {name: value for name, value in cell.items() if name != "rows"}
+        held = io.BytesIO()
+        arrays: dict[str, Any] = {f"rows_{name}": values for name, values in cell["rows"].items()}
+        np.savez(held, facts=np.array(json.dumps(facts)), **arrays)
+        write_whole(self._place(model, fold), held.getvalue())
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise ArtifactError(f"{path} is damaged; remove it and compare again.") from error
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,153 @@
+"""Noise whose size is a function of the input and whose tails are as heavy as the data say."""
+
+import dataclasses
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from credo.core.tree import leaf, struct
+from credo.errors import InputError
+from credo.likelihoods.base import (
+    diagonal,
+    known_or,
+    log_normal_parameters,
+    log_normal_prior,
+    real_targets,
+    refuse_point,
+)
+from credo.likelihoods.special import student_t_cdf
+
+PyTree = Any
+LEAST = 2.0  # degrees of freedom; at and below, the variance is infinite
+
+
+@struct
+class HeteroscedasticT:
+    """y = m + σ t with outputs (m, a) [n, 2k], σ = floor + log(1 + eᵃ) and t ~ Student-t(ν); see `heteroscedastic_t`.
+
+    tails: "known" (ν = df), "learned" (a point) or "inferred" (log(ν − 2) ~ N(prior_loc, prior_scale²)).
+    """
+
+    tails: str = "learned"
+    df: Any = leaf(default=None)
+    prior_loc: Any = leaf(default=2.5)
+    prior_scale: Any = leaf(default=1.5)
+    floor: Any = leaf(default=1e-3)
+
+    kind = "real"
+
+    @property
+    def point(self) -> bool:
+        """True where ν is learned as a point."""
+        return self.tails == "learned"
+
+    def prepare(self, targets: np.ndarray) -> np.ndarray:
+        """Finite numbers [n, k]."""
+        return real_targets(targets, "HeteroscedasticT")
+
+    def num_outputs(self, targets: Any) -> int:
+        """A location and a raw scale for each entry of y."""
+        return 2 * targets.shape[1]
+
+    def init(self, targets: jax.Array, weight: jax.Array) -> PyTree:
+        """log(ν − 2) starts at the centre of its prior."""
+        if self.tails == "known":
+            return {}
+        return {"log_excess": jnp.full(targets.shape[1:], self.prior_loc, targets.dtype)}
+
+    def sample_prior(self, key: jax.Array, targets: jax.Array) -> PyTree:
+        """log(ν − 2) for each entry of y; nothing where ν is known."""
+        if self.tails == "known":
+            return {}
+        refuse_point(self.point, "df")
+        return {"log_excess": self.prior_loc + self.prior_scale * jax.random.normal(key, targets.shape[1:])}
+
+    def log_prior(self, params: PyTree) -> jax.Array:
+        """log N(log(ν − 2); prior_loc, prior_scale²) where ν is inferred, else 0."""
+        if self.tails != "inferred":
+            return jnp.zeros(())
+        return log_normal_prior(params["log_excess"], self.prior_loc, self.prior_scale)
+
+    def inferring(self) -> "HeteroscedasticT":
+        """The same likelihood with a learned ν put under its prior."""
+        return dataclasses.replace(self, tails="inferred") if self.point else self
+
+    def freedom(self, params: PyTree, dtype: Any = jnp.float32) -> jax.Array:
+        """ν [k] (or a scalar), at most 10⁶: beyond, a Student-t is a normal in float32."""
+        if "log_excess" not in params:
+            return jnp.asarray(self.df, dtype)
+        return LEAST + jnp.exp(jnp.clip(params["log_excess"], -7.0, 13.8))
+
+    def sigma(self, outputs: jax.Array) -> jax.Array:
+        """The scale σ [n, k]."""
+        return self.floor + jax.nn.softplus(_raw(outputs))
+
+    def log_prob(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
+        """−½(ν+1) log(1 + z²/ν) − log(√ν B(½, ν/2)) − log σ with z = (y − m)/σ, summed over y's entries."""
+        df, sigma = self.freedom(params, outputs.dtype), self.sigma(outputs)
+        z = (targets - self.mean(params, outputs)) / sigma
+        log_norm = jnp.log(sigma) + jax.scipy.special.betaln(0.5, 0.5 * df) + 0.5 * jnp.log(df)
+        return (-0.5 * (df + 1) * jnp.log1p(z * z / df) - log_norm).sum(-1)
+
+    def mean(self, params: PyTree, outputs: jax.Array) -> jax.Array:
+        """m, the first half of the outputs."""
+        return outputs[..., : outputs.shape[-1] // 2]
+
+    def variance(self, params: PyTree, outputs: jax.Array) -> jax.Array:
+        """σ² ν/(ν − 2)."""
+        df = self.freedom(params, outputs.dtype)
+        return self.sigma(outputs) ** 2 * (df / (df - LEAST))
+
+    def cdf(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
+        """That of Student's t at (y − m)/σ."""
+        z = (targets - self.mean(params, outputs)) / self.sigma(outputs)
+        return student_t_cdf(self.freedom(params, outputs.dtype), z)
+
+    def sample(self, key: jax.Array, params: PyTree, outputs: jax.Array) -> jax.Array:
+        """m + σ t."""
+        mean = self.mean(params, outputs)
+        df = jnp.broadcast_to(self.freedom(params, outputs.dtype), mean.shape).astype(mean.dtype)
+        return mean + self.sigma(outputs) * jax.random.t(key, df, mean.shape, mean.dtype)
+
+    def curvature(self, params: PyTree, outputs: jax.Array) -> jax.Array:
+        """(ν + 1)/((ν + 3) σ²) for the locations and 2ν/(ν + 3) (σ'(a)/σ)² for the raw scales, on the diagonal."""
+        df, sigma = self.freedom(params, outputs.dtype), self.sigma(outputs)
+        slope = jax.nn.sigmoid(_raw(outputs))
+        return diagonal(
+            jnp.concatenate([(df + 1) / (df + 3) * sigma**-2.0, 2 * df / (df + 3) * (slope / sigma) ** 2], -1)
+        )
+
+
+def heteroscedastic_t(
+    floor: float = 1e-3, df: float | str = "learned", *, prior_loc: float = 2.5, prior_scale: float = 1.5
+) -> HeteroscedasticT:
+    """Regression with noise whose size the network predicts and whose tails are learned: y = m(x) + σ(x) t_ν.
+
+    For ν → ∞ it is `heteroscedastic`; small ν lets outliers be outliers. Nix and Weigend (1994) for the two outputs,
+    Lange, Little and Taylor (1989) for the tails.
+
+    Args:
+        floor: smallest σ, in units of the targets.
+        df: degrees of freedom ν above 2: a number (known), "learned" (a point for methods that optimise; samplers put
+            it under its prior) or "inferred" (its own posterior).
+        prior_loc: mean of log(ν − 2) under its prior.
+        prior_scale: standard deviation of log(ν − 2) under its prior.
+
+    Example:
+        >>> from credo.likelihoods import heteroscedastic_t
+        >>> heteroscedastic_t(df=5.0).df
+        5.0
+    """
+    if not 0 < floor < math.inf:
+        raise InputError(f"The floor of the noise scale must be a positive, finite number, got {floor}.")
+    tails, value = known_or(df, "df")
+    if value is not None and value <= LEAST:
+        raise InputError(f"df must be above 2, where the noise has a finite variance, got {df}.")
+    return HeteroscedasticT(tails, value, *log_normal_parameters(prior_loc, prior_scale), float(floor))
+
+
+def _raw(outputs: jax.Array) -> jax.Array:
+    return outputs[..., outputs.shape[-1] // 2 :]

@@ -1,0 +1,131 @@
+"""A comparison of models as a table, a picture and a page."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullFormatter
+
+from credo.applications.records import write_whole
+from credo.report.html import Section, bullets, gallery, page, paragraphs, table
+from credo.report.style import CYCLE, INK, MUTED, dress, plain
+
+COLUMNS = {
+    "log_likelihood": "log-likelihood",
+    "rmse": "RMSE",
+    "crps": "CRPS",
+    "accuracy": "accuracy",
+    "brier": "Brier",
+    "coverage_90": "90 % cover",
+    "width_90": "90 % width",
+    "loo": "LOO",
+    "evidence": "evidence",
+    "seconds": "s / fold",
+}
+LARGER = {"log_likelihood": 1, "accuracy": 1, "rmse": -1, "crps": -1, "brier": -1}
+
+
+def rows_of(found: Any) -> tuple[list[str], list[list[str]]]:
+    """Headings and cells, as text."""
+    shown = [name for name in COLUMNS if any(row.get(name) is not None for row in found.table)]
+    head = ["model", *(COLUMNS[name] for name in shown)]
+    head.insert(2, "behind the first")
+    body = []
+    for row in found.table:
+        line = [row["model"] + (" *" if row["failed"] else ""), *(_cell(name, row.get(name)) for name in shown)]
+        behind = f"{row['behind']:.3f} ({row['behind_low']:.3f} to {row['behind_high']:.3f})"
+        line.insert(2, "–" if row is found.table[0] else behind)
+        body.append(line)
+    return head, body
+
+
+def _cell(name: str, value: float | None) -> str:
+    if value is None or not np.isfinite(value):
+        return "–"
+    if name in ("accuracy", "coverage_90"):
+        return f"{100 * value:.1f} %"
+    return f"{value:.1f}" if name == "seconds" else f"{value:.4g}"
+
+
+def best_cells(found: Any) -> list[tuple[int, int]]:
+    """Places of the best value of each score in `rows_of`."""
+    shown = [name for name in COLUMNS if any(row.get(name) is not None for row in found.table)]
+    places = []
+    for j, name in enumerate(shown):
+        sign = LARGER.get(name)
+        values = [row.get(name) for row in found.table]
+        known = [sign * v for v in values if v is not None and np.isfinite(v)] if sign else []
+        if sign and len(known) > 1:
+            column = j + 1 + (j > 0)
+            places += [(i, column) for i, v in enumerate(values) if v is not None and sign * v == max(known)]
+    return places
+
+
+def figure(found: Any) -> Figure:
+    """Nats by which each model is behind the first, and what they cost in seconds."""
+    rows = found.table
+    made = Figure(figsize=(9.6, 1.5 + 0.34 * len(rows)), dpi=110, layout="constrained")
+    left, right = made.subplots(1, 2, sharey=True, width_ratios=[2, 1])
+    dress(left, "Behind the first, per row", "nats (left is better)", "")
+    dress(right, "Time", "seconds per fold", "")
+    places = np.arange(len(rows))[::-1]
+    baselines = _baselines()
+    colours = [MUTED if row["model"] in baselines else CYCLE[0] for row in rows]
+    for place, row, colour in zip(places, rows, colours):
+        left.plot([row["behind_low"], row["behind_high"]], [place, place], color=colour, lw=2.2, solid_capstyle="round")
+        left.plot(row["behind"], place, "o", color=colour, ms=6)
+        right.plot(row["seconds"], place, "o", color=colour, ms=6)
+    left.axvline(0, color=INK, lw=0.8, alpha=0.5)
+    widest = max((row["behind_high"] for row in rows), default=1.0)
+    # One hopeless model must not squeeze the others into a line.
+    middle = float(np.median([row["behind_high"] for row in rows])) if rows else 1.0
+    if widest > 20 * max(middle, 1e-3):
+        left.set_xscale("symlog", linthresh=max(middle, 1e-3))
+    spent = [row["seconds"] for row in rows] or [1.0]
+    right.set_xscale("log")
+    right.set_xlim(10 ** np.floor(np.log10(min(spent))), 10 ** np.ceil(np.log10(max(spent) * 1.01)))
+    right.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    right.xaxis.set_minor_formatter(NullFormatter())
+    left.set_yticks(places, [plain(row["model"], 24) for row in rows])
+    handles = [left.plot([], [], "o", color=c)[0] for c in (CYCLE[0], MUTED)]
+    if any(c == MUTED for c in colours):
+        box = made.legend(handles, ["networks", "baselines"], loc="outside lower center", ncols=2, frameon=False)
+        for text in box.get_texts():
+            text.set_color(INK)
+    return made
+
+
+def _baselines() -> tuple[str, ...]:
+    from credo.baselines import BASELINES
+
+    return tuple(BASELINES)
+
+
+def comparison_page(found: Any, name: str) -> str:
+    """One self-contained page."""
+    head, body = rows_of(found)
+    target = found.target if isinstance(found.target, str) else ", ".join(found.target)
+    sections = [Section("Which model?", bullets(found.sentences()))]
+    if found.table:
+        notes = [
+            f"Every row was held out once, in {found.folds} folds; scores are means over all {found.rows:,} rows.",
+            f"Behind the first: nats per row, with the {100 * found.level:.0f} % interval of a bootstrap over rows, "
+            "both models on the same ones.",
+            "LOO and evidence are nats per training row, where the method has them.",
+        ]
+        if any(row["failed"] for row in found.table):
+            notes.append("* marks fits with an alarm, such as chains that did not agree.")
+        shown = table(head, body, numbers=True, best=best_cells(found)) + paragraphs(notes)
+        sections.append(Section("Scores", shown))
+        captions = {"behind": "Left: distance to the first in log-likelihood per row. Right: seconds per fold."}
+        sections.append(Section("Quality and time", gallery({"behind": figure(found)}, captions, "comparison")))
+    if found.notes:
+        sections.append(Section("The table", bullets(found.notes)))
+    return page(f"Models for {target}", sections, f"{name}: {found.task}, {found.rows:,} rows")
+
+
+def write_comparison(found: Any, name: str, out: Path) -> Path:
+    """Write the page and return where it is."""
+    write_whole(out, comparison_page(found, name))
+    return out

@@ -1,0 +1,83 @@
+"""Baselines say what they know: their intervals cover, and where a truth is known they find it."""
+
+import numpy as np
+import pytest
+from scipy.stats import nbinom, norm
+
+import credo
+from credo.baselines import BASELINES, fit_baseline
+from credo.baselines.predictive import class_probabilities, counts, normals
+from credo.errors import InputError, Refusal
+
+
+def wave(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """y = sin 3x₀ + (0.1 + 0.2 |x₁|) ε."""
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(-1, 1, (rows, 2))
+    return x, np.sin(3 * x[:, 0]) + (0.1 + 0.2 * np.abs(x[:, 1])) * rng.normal(size=rows)
+
+
+def test_a_mixture_of_normals_has_the_density_of_one():
+    rng = np.random.default_rng(0)
+    means, stds = rng.normal(size=(3, 10_000)), rng.uniform(0.05, 2, (3, 10_000))
+    y = rng.normal(size=10_000)
+    found = normals(means, stds)
+    assert np.allclose(found.log_prob(y), np.log(norm.pdf(y, means, stds).mean(0)), rtol=2e-4, atol=2e-5)
+    assert np.allclose(found.mean, means.mean(0), atol=1e-5)
+
+
+def test_counts_are_negative_binomial():
+    mean, y = np.array([0.5, 3.0, 40.0]), np.array([0, 4, 30])
+    expected = nbinom.logpmf(y, 2.0, 2.0 / (2.0 + mean))
+    assert np.allclose(counts(mean, 2.0).log_prob(y), expected, rtol=1e-4)
+
+
+def test_a_class_that_was_never_seen_costs_a_finite_number_of_nats():
+    found = class_probabilities(np.array([[1.0, 0.0, 0.0]]))
+    assert np.isclose(found.log_prob(np.array([1]))[0], np.log(1e-6), atol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["forest", "boosting", "gp"])
+def test_intervals_cover_and_the_wave_is_found(name):
+    # 2,000 new rows: the standard error of a coverage of 0.9 is 0.007; a line alone has an RMSE above 0.4.
+    x, y = wave(400, 0)
+    new_x, new_y = wave(2000, 1)
+    scores = credo.metrics.summarise(fit_baseline(name, "regression", x, y).predict(new_x), new_y)
+    assert abs(scores["coverage_90"] - 0.9) < 0.05
+    assert scores["rmse"] < 0.3  # the noise has 0.21
+
+
+def test_a_line_is_exact_on_a_line():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(500, 3))
+    y = x @ [1.0, -2.0, 0.5] + 3 + 0.3 * rng.normal(size=500)
+    found = fit_baseline("linear", "regression", x, y).predict(np.zeros((1, 3)))
+    assert abs(found.mean[0] - 3) < 0.06  # four standard errors, 0.3/√500 each
+    assert abs(found.std[0] - 0.3) < 0.04
+
+
+@pytest.mark.parametrize("name", ["linear", "forest", "boosting"])
+def test_classes_and_counts(name):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(400, 2))
+    classes = (x[:, 0] > 0).astype(int) + (x[:, 0] > 1)
+    found = fit_baseline(name, "multiclass", x, classes, num_classes=4).predict(x)
+    assert found.probs.shape == (400, 4)
+    assert (found.probs.argmax(1) == classes).mean() > 0.8
+    number = rng.poisson(np.exp(0.5 + x[:, 1]))
+    found = fit_baseline(name, "count", x, number).predict(x)
+    assert np.corrcoef(found.mean, np.exp(0.5 + x[:, 1]))[0, 1] > 0.8
+
+
+def test_refusals():
+    x, y = np.zeros((3000, 1)), np.arange(3000.0)
+    with pytest.raises(Refusal, match="takes too long"):
+        fit_baseline("gp", "regression", x, y)
+    with pytest.raises(Refusal, match="normal noise"):
+        fit_baseline("gp", "binary", x, y > 5)
+    with pytest.raises(Refusal, match="one class"):
+        fit_baseline("linear", "binary", x, np.zeros(3000, int))
+    with pytest.raises(Refusal, match="several"):
+        fit_baseline("linear", "regression", x, np.zeros((3000, 2)))
+    with pytest.raises(InputError, match=", ".join(BASELINES)):
+        fit_baseline("tree", "regression", x, y)
