@@ -1,137 +1,93 @@
 """Bayesian optimisation: regret against evaluations, by surrogate, beside random search and BoTorch.
 
     python benchmarks/optimisation.py --folder runs/optimisation [--problems branin,hartmann6] [--seeds 10]
-        [--surrogates random,gp,deep_ensemble] [--peers .venv-peers/bin/python] [--plot regret.png]
+        [--surrogates random,gp,deep_ensemble] [--peers .venv-peers/bin/python] [--jobs 14] [--plot regret.png]
 
-Problems: Branin (2 settings), Hartmann-6, Ackley-10, and "svr": four settings of a support vector machine, scored by
-five-fold cross-validation on the bundled diabetes table (regret: to the best value that any run found). All begin with
-the same number of points that fill the space. With --peers, BoTorch (SingleTaskGP, LogExpectedImprovement) runs in its
-own environment. Records go to --folder, one for each run: what was stopped goes on. The table has the mean ± standard
-error of log10 of the final regret, and seconds for each `ask`.
+Problems: Branin (2 settings), Hartmann-6, Ackley-10 with its minimum at a place that the seed chooses, and "svr": four
+settings of a support vector machine, scored by five-fold cross-validation on the bundled diabetes table (regret: to the
+best value that any run found). All begin with the same points, which fill the space. With --peers, BoTorch
+(SingleTaskGP, LogExpectedImprovement) runs in its own environment. Records go to --folder, one for each run: what was
+stopped goes on. --jobs processes have one core each. The table has the mean ± standard error of log10 of the final
+regret and its median, seconds for each `ask`, and seconds of a core for each run.
 """
 
 import argparse
 import json
-import math
+import multiprocessing
+import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from optimisation_problems import PROBLEMS, objective
 
-import credo
-from credo.applications.optimise import Float, Int, Optimizer, Space
+from credo.applications.optimise import Optimizer
 
 LEAST = 1e-9  # regret: below it there is nothing to tell apart
 CLOSE = 1e-3  # likewise, where the smallest value is only the best that was found
-A = np.array(
-    [[10, 3, 17, 3.5, 1.7, 8], [0.05, 10, 17, 0.1, 8, 14], [3, 3.5, 1.7, 10, 17, 8], [17, 8, 0.05, 10, 0.1, 14]]
-)
-P = 1e-4 * np.array(
-    [
-        [1312, 1696, 5569, 124, 8283, 5886],
-        [2329, 4135, 8307, 3736, 1004, 9991],
-        [2348, 1451, 3522, 2883, 3047, 6650],
-        [4047, 8828, 8732, 5743, 1091, 381],
-    ]
-)
+SINGLE = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+# The longest runs first, so that no core is left with one at the end.
+LONGEST = ("ackley10", "hartmann6", "svr", "branin")
+Cell = tuple[str, str, int]
 
 
-def branin(point: dict[str, Any]) -> float:
-    x, y = point["x0"], point["x1"]
-    bowl = (y - 5.1 / (4 * math.pi**2) * x * x + 5 / math.pi * x - 6) ** 2
-    return bowl + 10 * (1 - 1 / (8 * math.pi)) * math.cos(x) + 10
-
-
-def hartmann6(point: dict[str, Any]) -> float:
-    x = np.array([point[f"x{i}"] for i in range(6)])
-    return -float(np.array([1.0, 1.2, 3.0, 3.2]) @ np.exp(-(A * (x - P) ** 2).sum(1)))
-
-
-def ackley10(point: dict[str, Any]) -> float:
-    x = np.array([point[f"x{i}"] for i in range(10)])
-    bowl = -20 * math.exp(-0.2 * math.sqrt((x**2).mean()))
-    return bowl - math.exp(np.cos(2 * math.pi * x).mean()) + 20 + math.e
-
-
-def svr(point: dict[str, Any]) -> float:
-    """Root mean squared error by cross-validation of a support vector machine on the diabetes table."""
-    import pandas as pd
-    from sklearn.model_selection import KFold, cross_val_score
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import PolynomialFeatures, StandardScaler
-    from sklearn.svm import SVR
-
-    table = pd.read_csv(Path(credo.__file__).parent / "data" / "bundled" / "diabetes.csv")
-    y = table.pop("progression") if "progression" in table else table.pop(table.columns[-1])
-    machine = SVR(C=point["C"], epsilon=point["epsilon"], gamma=point["gamma"])
-    model = make_pipeline(PolynomialFeatures(point["degree"]), StandardScaler(), machine)
-    folds = KFold(5, shuffle=True, random_state=0)
-    x = pd.get_dummies(table).to_numpy(float)
-    return float(-cross_val_score(model, x, y, cv=folds, scoring="neg_root_mean_squared_error").mean())
-
-
-def cube(num: int, low: float, high: float) -> Space:
-    return Space({f"x{i}": Float(low, high) for i in range(num)})
-
-
-PROBLEMS: dict[str, tuple[Callable[[dict[str, Any]], float], Space, float | None, int]] = {
-    "branin": (branin, Space({"x0": Float(-5, 10), "x1": Float(0, 15)}), 0.39788735773, 40),
-    "hartmann6": (hartmann6, cube(6, 0, 1), -3.32236801, 60),
-    "ackley10": (ackley10, cube(10, -32.768, 32.768), 0.0, 100),
-    "svr": (
-        svr,
-        Space(
-            {
-                "C": Float(1e-2, 1e4, log=True),
-                "epsilon": Float(1e-2, 1e2, log=True),
-                "gamma": Float(1e-5, 1, log=True),
-                "degree": Int(1, 2),
-            }
-        ),
-        None,
-        40,
-    ),
-}
-
-
-def run(name: str, surrogate: str, seed: int, options: argparse.Namespace) -> dict[str, Any]:
-    """The record of one search, made or read."""
-    function, space, _, evaluations = PROBLEMS[name]
-    evaluations = options.evaluations or evaluations
+def place(cell: Cell, options: argparse.Namespace) -> Path:
+    """The record of a run."""
+    problem, surrogate, seed = cell
     label = surrogate if surrogate in ("random", "botorch") else f"{surrogate}-{options.acquisition}"
-    place = options.folder / f"{name}-{label}-{seed}.json"
-    if place.exists():
-        found = json.loads(place.read_text(encoding="utf-8"))
-        if len(found["values"]) >= evaluations:
-            return found
+    return options.folder / f"{problem}-{label}-{seed}.json"
+
+
+def read(cell: Cell, options: argparse.Namespace) -> dict[str, Any] | None:
+    """What a run found, if it is there whole."""
+    if not place(cell, options).exists():
+        return None
+    found = json.loads(place(cell, options).read_text(encoding="utf-8"))
+    return found if len(found["values"]) >= (options.evaluations or PROBLEMS[cell[0]].evaluations) else None
+
+
+def run(cell: Cell, options: argparse.Namespace) -> None:
+    """Make the record of one search."""
+    problem, surrogate, seed = cell
+    evaluations = options.evaluations or PROBLEMS[problem].evaluations
+    began = used()
     if surrogate == "botorch":
-        found = peer(options.peers, name, seed, evaluations)
+        found = peer(options.peers, problem, seed, evaluations)
     else:
-        search = Optimizer(space, surrogate, options.acquisition, seed=seed)
+        function = objective(problem, seed)
+        search = Optimizer(PROBLEMS[problem].space, surrogate, options.acquisition, seed=seed)
         seconds = []
         while len(search.history) < evaluations:
-            began = time.perf_counter()
+            start = time.perf_counter()
             points = search.ask()
             if len(search.history) >= search.initial:
-                seconds.append(time.perf_counter() - began)
+                seconds.append(time.perf_counter() - start)
             search.tell(points, [function(p) for p in points])
         found = {"values": [e.value for e in search.history], "seconds": seconds}
+    found["cpu"] = used() - began
     options.folder.mkdir(parents=True, exist_ok=True)
-    place.write_text(json.dumps(found) + "\n", encoding="utf-8")
-    print(f"{name} {label} seed {seed}: best {min(found['values']):.6g}", file=sys.stderr, flush=True)
-    return found
+    whole = place(cell, options)
+    partial = whole.with_suffix(".tmp")
+    partial.write_text(json.dumps(found) + "\n", encoding="utf-8")
+    partial.replace(whole)
+    print(f"{problem} {surrogate} seed {seed}: best {min(found['values']):.6g}", file=sys.stderr, flush=True)
 
 
-def peer(python: str, name: str, seed: int, evaluations: int) -> dict[str, Any]:
+def used() -> float:
+    """Seconds of a core that this process and the peers it waited for have used."""
+    spent = os.times()
+    return spent.user + spent.system + spent.children_user + spent.children_system
+
+
+def peer(python: str, problem: str, seed: int, evaluations: int) -> dict[str, Any]:
     """BoTorch in a process of its own; it asks for values line by line, so that both evaluate the same function."""
-    function, space, _, _ = PROBLEMS[name]
+    function, space = objective(problem, seed), PROBLEMS[problem].space
     script = Path(__file__).with_name("optimisation_peer.py")
-    count = max(5, 2 * (len(space.dimensions) + 1))
-    first = space.sample(count, seed).tolist()
+    search = Optimizer(space, "random", seed=seed)
+    first = space.code(search.ask(search.initial)).tolist()
     process = subprocess.Popen([python, str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdin is not None
     assert process.stdout is not None
@@ -150,6 +106,36 @@ def peer(python: str, name: str, seed: int, evaluations: int) -> dict[str, Any]:
     process.stdin.close()
     process.wait()
     return {"values": values, "seconds": seconds}
+
+
+def work(cells: Any, options: argparse.Namespace) -> None:
+    """Runs until none is left."""
+    while (cell := cells.get()) is not None:
+        try:
+            run(cell, options)
+        except Exception as error:  # the other runs go on; the table says what is missing
+            print(f"{cell} failed: {error!r}", file=sys.stderr, flush=True)
+
+
+def spread(cells: list[Cell], options: argparse.Namespace) -> None:
+    """Make records in several processes, each with one core and one thread."""
+    context = multiprocessing.get_context("spawn")
+    waiting = context.SimpleQueue()
+    cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+    os.environ |= dict.fromkeys(SINGLE, "1")
+    workers = []
+    for number in range(options.jobs):
+        worker = context.Process(target=work, args=(waiting, options))
+        if cores:  # a process inherits its cores, and JAX takes as many threads as it has cores
+            os.sched_setaffinity(0, {cores[number % len(cores)]})
+        worker.start()
+        workers.append(worker)
+    if cores:
+        os.sched_setaffinity(0, cores)
+    for cell in [*sorted(cells, key=lambda c: LONGEST.index(c[0])), *[None] * options.jobs]:
+        waiting.put(cell)
+    for worker in workers:
+        worker.join()
 
 
 def regrets(runs: dict[str, list[dict[str, Any]]], best: float | None) -> dict[str, np.ndarray]:
@@ -182,36 +168,59 @@ def figure(curves: dict[str, dict[str, np.ndarray]]) -> Any:
     return made
 
 
+def table(cells: list[Cell], options: argparse.Namespace) -> dict[str, dict[str, np.ndarray]]:
+    """Print what was found, and give log10 of the regrets by problem and surrogate."""
+    curves = {}
+    print(f"{'problem':<10}{'surrogate':<20}{'runs':>5}{'log10 regret':>16}{'median':>10}{'s / ask':>9}{'cpu s':>8}")
+    for problem in dict.fromkeys(c[0] for c in cells):
+        runs: dict[str, list[dict[str, Any]]] = {}
+        for cell in cells:
+            if cell[0] == problem and (found := read(cell, options)):
+                runs.setdefault(cell[1], []).append(found)
+        if not runs:
+            continue
+        shortest = min(len(r["values"]) for group in runs.values() for r in group)
+        runs = {n: [r | {"values": r["values"][:shortest]} for r in group] for n, group in runs.items()}
+        curves[problem] = regrets(runs, PROBLEMS[problem].least)
+        for name, values in curves[problem].items():
+            last = values[:, -1]
+            error = last.std(ddof=1) / len(last) ** 0.5 if len(last) > 1 else float("nan")
+            spent = [s for r in runs[name] for s in r["seconds"]]
+            ask = f"{np.median(spent):9.2f}" if spent else f"{'':>9}"
+            cpu = np.mean([r.get("cpu", np.nan) for r in runs[name]])
+            print(
+                f"{problem:<10}{name:<20}{len(last):>5}{last.mean():9.2f} ± {error:4.2f}{10 ** np.median(last):10.2g}"
+                f"{ask}{cpu:8.0f}"
+            )
+    return curves
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, required=True, help="where records are kept")
     parser.add_argument("--problems", default=",".join(PROBLEMS))
-    parser.add_argument("--surrogates", default="random,gp,deep_ensemble,infinite_width,hmc,laplace,bayes_by_backprop")
+    parser.add_argument("--surrogates", default="random,gp,infinite_width,deep_ensemble,hmc,laplace,bayes_by_backprop")
     parser.add_argument("--acquisition", default="log_ei")
     parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--first-seed", type=int, default=0, help="100 and more are for choosing settings")
     parser.add_argument("--evaluations", type=int, help="instead of each problem's own number")
     parser.add_argument("--peers", help="Python of an environment with BoTorch")
+    parser.add_argument("--jobs", type=int, default=1, help="processes; each has one core")
     parser.add_argument("--plot", type=Path, help="write the curves here")
     options = parser.parse_args()
     names = options.surrogates.split(",") + (["botorch"] if options.peers else [])
-    curves, lines = {}, []
-    for problem in options.problems.split(","):
-        runs = {name: [run(problem, name, seed, options) for seed in range(options.seeds)] for name in names}
-        shortest = min(len(r["values"]) for group in runs.values() for r in group)
-        runs = {n: [r | {"values": r["values"][:shortest]} for r in group] for n, group in runs.items()}
-        curves[problem] = regrets(runs, PROBLEMS[problem][2])
-        for name, values in curves[problem].items():
-            last, error = values[:, -1], float("nan")
-            if len(last) > 1:
-                error = last.std(ddof=1) / len(last) ** 0.5
-            spent = [s for r in runs[name] for s in r["seconds"]]
-            ask = f"{np.median(spent):8.2f}" if spent else f"{'':>8}"
-            lines.append(f"{problem:<12}{name:<22}{last.mean():8.2f} ± {error:4.2f}{ask}")
-    print(f"{'problem':<12}{'surrogate':<22}{'log10 regret':>15}{'s / ask':>8}")
-    print("\n".join(lines))
+    seeds = range(options.first_seed, options.first_seed + options.seeds)
+    cells = [(problem, name, seed) for problem in options.problems.split(",") for name in names for seed in seeds]
+    missing = [cell for cell in cells if read(cell, options) is None]
+    if options.jobs > 1:
+        spread(missing, options)
+    else:
+        for cell in missing:
+            run(cell, options)
+    curves = table(cells, options)
     if options.plot:
         figure(curves).savefig(options.plot, dpi=110)
-    return 0
+    return int(any(read(cell, options) is None for cell in cells))
 
 
 if __name__ == "__main__":

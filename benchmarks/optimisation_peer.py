@@ -1,6 +1,7 @@
 """BoTorch as its users write it, for `optimisation.py`: rows of the unit cube on stdout, values on stdin."""
 
 import json
+import os
 import sys
 import time
 
@@ -15,6 +16,7 @@ from gpytorch.mlls import ExactMarginalLogLikelihood
 
 def main() -> int:
     asked = json.loads(sys.stdin.readline())
+    torch.set_num_threads(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1)
     torch.manual_seed(asked["seed"])
     rows, gains = [], []
     for number in range(asked["evaluations"]):

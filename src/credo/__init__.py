@@ -6,10 +6,12 @@ if TYPE_CHECKING:
     from credo import adapters as adapters
     from credo import applications as applications
     from credo import audit as audit
+    from credo import baselines as baselines
     from credo import continual as continual
     from credo import diagnostics as diagnostics
     from credo import function_space as function_space
     from credo import infinite as infinite
+    from credo import interchange as interchange
     from credo import likelihoods as likelihoods
     from credo import methods as methods
     from credo import metrics as metrics
@@ -26,10 +28,13 @@ if TYPE_CHECKING:
     from credo.adapters import from_linen as from_linen
     from credo.applications import decide as decide
     from credo.artifacts import load as load
+    from credo.comparison import compare as compare
     from credo.core.model import Model as Model
     from credo.core.predict import predict as predict
     from credo.core.predictive import Predictive as Predictive
     from credo.core.prior_predictive import prior_predictive as prior_predictive
+    from credo.interchange import export as export
+    from credo.interchange import load_exported as load_exported
     from credo.methods.combine import refine as refine
     from credo.methods.combine import replicate as replicate
     from credo.methods.combine import subset as subset
@@ -45,11 +50,13 @@ _MODULES = (
     "adapters",
     "applications",
     "audit",
+    "baselines",
     "continual",
     "diagnostics",
     "estimators",
     "function_space",
     "infinite",
+    "interchange",
     "likelihoods",
     "methods",
     "metrics",
@@ -65,7 +72,9 @@ _NAMES = {
     "Fit": "credo.training.fit",
     "Model": "credo.core.model",
     "Predictive": "credo.core.predictive",
+    "compare": "credo.comparison",
     "decide": "credo.applications",
+    "export": "credo.interchange",
     "fit": "credo.training.fit",
     "from_density": "credo.adapters",
     "from_equinox": "credo.adapters",
@@ -73,6 +82,7 @@ _NAMES = {
     "from_functions": "credo.adapters",
     "from_linen": "credo.adapters",
     "load": "credo.artifacts",
+    "load_exported": "credo.interchange",
     "predict": "credo.core.predict",
     "prior_predictive": "credo.core.prior_predictive",
     "refine": "credo.methods.combine",

@@ -170,12 +170,12 @@ def test_conditioning_of_draws_uses_their_covariance():
 
 def _bowl(centre):
     """A Gaussian belief whose mean is a hill at `centre`: one row, a wide kernel, no spread that matters."""
-    from credo.applications.optimise.gp import Matern
+    from credo.applications.optimise.hyper import Matern
 
     width = len(centre)
     return NormalBelief(
-        Matern(np.float64(1.0), np.full(width, 0.7)), np.array([centre]), np.array([1.0]), np.array([0.0]),
-        np.eye(1), np.float64(0.0), np.float64(1e-6),
+        Matern(np.float64(1.0), np.full(width, 0.7)), np.array([centre]), np.array([1.0]), np.zeros((1, 1)),
+        np.float64(0.0), np.float64(1e-6),
     )  # fmt: skip
 
 
@@ -209,7 +209,7 @@ def test_whole_numbers_and_choices_are_rounded_and_judged_again():
 @pytest.mark.parametrize("acquisition", ["log_ei", "ucb", "thompson"])
 def test_points_of_a_batch_differ(acquisition, process):
     space = Space({"x": Float(0, 1), "y": Float(0, 1)})
-    x = np.asarray(process.rows)[:12]
+    x = np.asarray(process.parts.rows[0])[:12]
     from credo.applications.optimise.belief import Fitted
 
     rows = propose(np.random.default_rng(0), Fitted(process, width=2), space, x, x[:0], 2, acquisition, 2.0, EVERYWHERE)

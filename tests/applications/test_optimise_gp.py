@@ -4,11 +4,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy import stats
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
-from credo.applications.optimise.belief import as_numpy, moments
-from credo.applications.optimise.gp import GaussianProcess, log_evidence, log_prior, posterior
+from credo.applications.optimise.belief import as_numpy, moments, posterior_covariance
+from credo.applications.optimise.gp import GaussianProcess, posterior
+from credo.applications.optimise.hyper import drawn, log_evidence, log_prior, searched, starts, unpacked
 from credo.applications.optimise.targets import room, standardised
 
 RNG = np.random.default_rng(2)
@@ -48,8 +50,8 @@ def test_the_posterior_is_scikit_learns(peer):
 
 
 def test_the_search_ends_at_a_maximum():
-    fitted = GaussianProcess().fit(jax.random.key(0), X, Y)
-    belief = fitted.belief
+    fitted = GaussianProcess(draws=1).fit(jax.random.key(0), X, Y)
+    belief = fitted.belief.part(0)
     y, shift, scale = standardised(Y)
     chosen = {
         "length": np.log(belief.kernel.length), "scale": 2 * np.log(belief.kernel.scale), "noise": np.log(belief.noise),
@@ -66,6 +68,44 @@ def test_the_search_ends_at_a_maximum():
     assert (shift, scale) == (fitted.shift, fitted.scale)
     # The third column does nothing: its length scale is the longest.
     assert np.argmax(belief.kernel.length) == 2
+
+
+def test_length_scales_are_independent_around_a_common_level():
+    """The density of log ℓ up to a constant: that of N(μ, 11' + ¼I), whose covariance is written out here."""
+    covariance = np.ones((3, 3)) + 0.25 * np.eye(3)
+    peer = stats.multivariate_normal(np.full(3, 0.4 + 0.5 * np.log(3)), covariance)
+    places = RNG.normal(size=(4, 3))
+    with jax.enable_x64(True):
+        found = [float(log_prior(CHOSEN | {"length": jnp.asarray(p)})) for p in places]
+    np.testing.assert_allclose(np.diff(found), np.diff(peer.logpdf(places)), rtol=1e-9)
+
+
+def test_draws_of_hyper_parameters_are_those_of_the_posterior():
+    """One row says nothing of length scales: their draws are the prior's, with mean and spread within four errors.
+
+    Chains start at the maximum, the prior's mean, so that half-way draws are narrower: the ends alone are judged.
+    """
+    with jax.enable_x64(True):
+        data = [jnp.asarray(a) for a in (np.zeros((4, 2)), np.zeros(4), np.array([1.0, 0, 0, 0]))]
+        ends, values = searched(jnp.asarray(starts(2)), *data, None)
+        found, taken = drawn(jax.random.key(0), ends[int(np.argmax(values))], *data, None, 200)
+    length = np.asarray(found)[1::2, :2]
+    level, variance = 0.4 + 0.5 * np.log(2), 1.25
+    assert 0.4 < float(taken) <= 1
+    assert abs(length.mean() - level) < 4 * np.sqrt(1.125 / len(length))
+    assert 0.7 < length.std() / np.sqrt(variance) < 1.2
+    assert unpacked(found[0], 2)["length"].shape == (2,)
+
+
+def test_a_mixture_has_the_moments_of_its_parts():
+    belief = GaussianProcess(draws=3).fit(jax.random.key(0), X, Y).belief
+    parts = [posterior_covariance(belief.part(k), NEW) for k in range(3)]
+    mean, covariance = posterior_covariance(belief, NEW)
+    means = np.array([m for m, _ in parts])
+    np.testing.assert_allclose(mean, means.mean(0), atol=1e-12)
+    expected = np.mean([c for _, c in parts], 0) + np.cov(means.T, bias=True)
+    np.testing.assert_allclose(covariance, expected, atol=1e-10)
+    np.testing.assert_allclose(moments(belief, NEW, NEW[:0])[1] ** 2, np.diagonal(expected), atol=1e-10)
 
 
 def test_known_noise_is_kept():

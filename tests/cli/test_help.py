@@ -10,8 +10,8 @@ from credo.cli.main import app
 from credo.registry import METHODS
 
 COMMANDS = [
-    "demo", "fit", "predict", "evaluate", "effects", "decide", "suggest", "detect", "optimise", "report", "resume",
-    "methods", "audit",
+    "demo", "fit", "compare", "predict", "evaluate", "effects", "decide", "suggest", "detect", "optimise", "report",
+    "resume", "export", "methods", "audit",
 ]  # fmt: skip
 
 

@@ -26,7 +26,7 @@ def start(method=None, seed=0):
     batch = Batch(X, Y[:, None], np.ones(60, np.float32), np.float32(60))
     method = method or EarlyStopping(held_out=0.2)
     key = jax.random.key(seed)
-    return method, batch, method.init(key, MODEL, MODEL.init(key, batch), batch)
+    return method, batch, jax.jit(method.init)(key, MODEL, MODEL.init(key, batch), batch)
 
 
 def test_rows_that_are_held_out_teach_nothing():
@@ -44,7 +44,7 @@ def test_rows_that_are_held_out_teach_nothing():
 
 def test_batches_know_their_rows():
     batch = start()[1]
-    rows, valid = random_rows(KEY, jnp.arange(5), 13, order(60, 13))
+    rows, valid = jax.jit(random_rows, static_argnums=2)(KEY, jnp.arange(5), 13, order(60, 13))
     found = gather(batch, rows, valid)
     np.testing.assert_array_equal(found.inputs, X[np.asarray(found.rows)])
     np.testing.assert_array_equal(batch.row_numbers, np.arange(60))

@@ -47,7 +47,7 @@ def test_weights_are_poisson_and_the_members_own():
     """Chi-square of 20,000 weights at 1e-4; correlation of two members below 4.9 standard errors (1e-6)."""
     rows = jnp.arange(20_000)
     seeds = jax.random.bits(KEY, (2, 2))
-    one, two = (np.asarray(bootstrap_weights(s, rows)) for s in seeds)
+    one, two = (np.asarray(jax.jit(bootstrap_weights)(s, rows)) for s in seeds)
     counts = np.bincount(np.minimum(one, 5).astype(int), minlength=6)
     expected = 20_000 * np.append(scipy.stats.poisson.pmf(range(5), 1), scipy.stats.poisson.sf(4, 1))
     assert scipy.stats.chisquare(counts, expected).pvalue > 1e-4
@@ -63,7 +63,7 @@ def test_bootstrapped_members_are_the_modes_of_their_own_rows(share):
     found = coefficients(fit.posterior.params["network"])[:, 0]
     for member in range(3):
         seed = fit.loop.carry.state.seed[member]
-        weight = np.asarray(bootstrap_weights(seed, jnp.arange(len(PROBLEM.targets))), np.float64)
+        weight = np.asarray(jax.jit(bootstrap_weights)(seed, jnp.arange(len(PROBLEM.targets))), np.float64)
         design = PROBLEM.design
         precision = design.T @ (weight[:, None] * design) / PROBLEM.noise**2 + np.eye(5)
         truth = np.linalg.solve(precision, design.T @ (weight * PROBLEM.targets) / PROBLEM.noise**2)

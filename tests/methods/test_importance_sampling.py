@@ -2,7 +2,6 @@
 
 import arviz
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import stats
@@ -63,8 +62,9 @@ def test_widened_densities_and_draws(name, inflate, tails):
     exact = stats.multivariate_normal(mean, scale) if tails is None else stats.multivariate_t(mean, scale, df=tails)
     draw = jax.jit(jax.vmap(lambda k: draw_from(k, q, inflate, tails).params["network"]))
     draws = np.asarray(draw(jax.random.split(KEY, 20_000)), np.float64)
+    density = jax.jit(lambda theta: log_density_of(q, {"network": theta}, inflate, tails))
     for theta in draws[:5]:
-        found = float(log_density_of(q, {"network": jnp.asarray(theta, jnp.float32)}, inflate, tails))
+        found = float(density(theta.astype(np.float32)))
         assert found == pytest.approx(exact.logpdf(theta), abs=1e-3)
     spread = scale * (1 if tails is None else tails / (tails - 2))
     limit = 0.1 * np.sqrt(np.outer(np.diag(spread), np.diag(spread)))

@@ -130,8 +130,9 @@ def dense_moments(fit):
     variables = posterior.centre(0)
     values = {p: x for p, x in arrays(variables.params["network"]).items() if p in posterior.spread.paths}
     run = function(fit.model, variables, X)
-    jacobian = np.asarray(jax.jacrev(lambda v: run(unflat(v, values)))(flat(values)))
-    draws = jax.vmap(jax.tree.map(lambda x: jnp.asarray(x[0]), posterior.spread).draw)(jax.random.split(KEY, 20_000))
+    jacobian = np.asarray(jax.jit(jax.jacrev(lambda v: run(unflat(v, values))))(flat(values)))
+    spread = jax.tree.map(lambda x: np.asarray(x[0], np.float32), posterior.spread)
+    draws = jax.jit(jax.vmap(spread.draw))(jax.random.split(KEY, 20_000))
     sampled = np.asarray(flat({p: draws[p] for p in values}, lead=1), np.float64)
     return np.asarray(run(values)), np.einsum("nip,pq,niq->ni", jacobian, np.cov(sampled.T), jacobian)
 
@@ -167,7 +168,7 @@ def test_sampled_predictions_are_the_network_at_draws(point):
 
 
 def test_log_prob_is_a_density_where_all_weights_are_spread(fitted):
-    params = jax.tree.map(lambda x: jnp.asarray(x[0]), fitted.posterior.mean)
+    params = jax.tree.map(lambda x: np.asarray(x[0]), fitted.posterior.mean)
     if fitted.posterior.structure == "last_layer":
         with pytest.raises(NoDensity, match="is a point"):
             fitted.posterior.log_prob(params)

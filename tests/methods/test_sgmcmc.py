@@ -195,7 +195,7 @@ def _simulate(method, step, noise, friction):
     return jax.vmap(chain)(jax.random.split(jax.random.key(0), CHAINS))
 
 
-@pytest.mark.parametrize("step", [0.2, 0.1, 0.05])
+@pytest.mark.parametrize("step", [0.2, pytest.param(0.1, marks=pytest.mark.full), 0.05])
 def test_sgld_is_wrong_by_as_much_as_theory_says_and_less_with_smaller_steps(step):
     """λ Var = (1 + ηV/2) / (1 − ηλ/2), which is 1 in the limit. Five Monte-Carlo errors: a false alarm in 10⁶ runs."""
     found, error = simulate(CLASSES["sgld"](), step, 2.0)

@@ -24,7 +24,7 @@ def particles(**options):
 def test_direction_is_the_sum_of_its_definition():
     """φ(x_i) = (1/n) Σ_j k(x_j, x_i) g_j + ∇_{x_j} k(x_j, x_i), with the kernel's gradient by autodiff."""
     x, g = (jax.random.normal(k, (6, 3)) for k in jax.random.split(jax.random.key(0)))
-    found, bandwidth = stein_direction(x, g)
+    found, bandwidth = jax.jit(stein_direction)(x, g)
     distances = np.linalg.norm(np.asarray(x)[:, None] - np.asarray(x), axis=-1)[np.triu_indices(6, 1)]
     assert float(bandwidth) == pytest.approx(np.median(distances) ** 2 / np.log(6), rel=1e-4)
 

@@ -32,7 +32,8 @@ def run(method, steps, seed=0):
         return state, state.values
 
     state, values = jax.lax.scan(step, state, jax.random.split(jax.random.key(seed), steps))
-    return np.asarray(values, np.float64), method.posterior(model, jax.tree.map(lambda x: x[None], state), None)
+    members = jax.tree.map(lambda x: x[None], state)
+    return np.asarray(values, np.float64), jax.jit(method.posterior)(model, members, None)
 
 
 def flat(tree):
@@ -72,7 +73,7 @@ def test_draws_and_density_are_those_of_the_gaussian():
     assert np.abs(values.mean(0) / np.sqrt(np.diag(covariance) / 20_000)).max() < 4.9
     products = values[:, :, None] * values[:, None, :]
     assert np.abs((products.mean(0) - covariance) / (products.std(0) / 20_000**0.5)).max() < 4.9
-    log_prob = jax.vmap(posterior.log_prob)(jax.tree.map(lambda x: x[:50], draws))
+    log_prob = jax.jit(jax.vmap(posterior.log_prob))(jax.tree.map(lambda x: x[:50], draws))
     expected = scipy.stats.multivariate_normal.logpdf(values[:50] + mean, mean, covariance)
     np.testing.assert_allclose(log_prob, expected, rtol=1e-3, atol=1e-2)
 

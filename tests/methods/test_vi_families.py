@@ -101,7 +101,7 @@ def test_densities_are_those_of_the_draws(fitted):
         pytest.skip("a mixture is not Gaussian")
     draws = fit.posterior.sample(jax.random.key(2), 20_000)
     theta = jax.vmap(Layout.of(jax.tree.map(lambda x: x[0], draws)).ravel)(draws)
-    density = np.asarray(jax.vmap(fit.posterior.log_prob)(draws), np.float64)
+    density = np.asarray(jax.jit(jax.vmap(fit.posterior.log_prob))(draws), np.float64)
     expected = stats.multivariate_normal(theta.mean(0), np.cov(theta.T)).logpdf(theta)
     assert abs(density.mean() - expected.mean()) < 0.01  # a covariance from 20,000 draws is off by 1 %
     assert np.abs(density - expected).max() < 1.0
@@ -201,14 +201,14 @@ def test_trees_and_flat_vectors_agree(build):
     for limit in (100, -1):
         layout = Layout.of(tree, limit=limit)
         family = build(layout, **extra)
-        q = family.init(jax.random.key(0), [layout.ravel(tree)], 0.3)
+        q = jax.jit(family.init)(jax.random.key(0), [layout.ravel(tree)], 0.3)
         if build is LowRankFamily:  # its start is random, and drawn array by array
             factor = jax.tree.map(lambda x: 0.1 * jnp.cos(jnp.arange(x.size * 5.0)).reshape(*x.shape, 5), tree)
             q["factor"] = jax.vmap(layout.ravel, -1, -1)(factor)
             q["log_std"] = jax.tree.map(lambda x: jnp.full_like(x, -1.0), q["mean"])
         theta = layout.ravel(jax.tree.map(lambda x: x + 0.1, tree))
-        moments = [layout.unravel(m) for m in family.moments(q)]
-        found.append((family.log_prob(q, theta), family.entropy(q, None), moments))
+        moments = [layout.unravel(m) for m in jax.jit(family.moments)(q)]
+        found.append((jax.jit(family.log_prob)(q, theta), jax.jit(family.entropy)(q, None), moments))
     jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-5), *found)
 
 

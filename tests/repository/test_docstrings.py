@@ -10,11 +10,12 @@ SOURCE = Path(__file__).resolve().parents[2] / "src"
 
 
 def examples():
-    """Modules with examples; those of methods that fit something are in `make test-full`."""
+    """Modules with examples; those of methods and applications that fit something are in `make test-full`."""
     for path in sorted((SOURCE / "credo").rglob("*.py")):
         text = path.read_text(encoding="utf-8")
         if ">>>" in text:
-            slow = path.parent.name in ("methods", "shallow", "applications") and ("fit(" in text or "steps=" in text)
+            package = path.relative_to(SOURCE / "credo").parts[0]
+            slow = package in ("methods", "shallow", "applications") and ("fit(" in text or "steps=" in text)
             name = ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__")
             yield pytest.param(name, id=name, marks=[pytest.mark.full] if slow else [])
 

@@ -14,11 +14,12 @@ LAYERS = [
     {"refinement", "function_space"},
     {"methods", "shallow", "infinite"},
     {"training"},
-    {"metrics"},
+    {"metrics", "baselines"},
     {"recalibration", "diagnostics"},
     {"audit", "applications", "continual"},
     {"artifacts", "recipes"},
-    {"estimators", "report"},
+    {"comparison", "benchmarks"},
+    {"estimators", "report", "interchange"},
     {"cli"},
 ]
 EVERYWHERE = {"errors", "registry", "runtime"}
@@ -34,6 +35,7 @@ EXCEPTIONS = {
     ("applications/decisions/chosen.py", "report"): "Decisions.plot: likewise",
     ("applications/detection/detect.py", "report"): "Detection.plot: likewise",
     ("applications/optimise/optimizer.py", "report"): "Optimizer.plot: likewise",
+    ("comparison/result.py", "report"): "Comparison.plot: likewise",
     ("continual/result.py", "report"): "Continual.plot: what users call lives on the result; imported when called",
     ("methods/__init__.py", "infinite"): "names for type checkers, as of the next line",
     ("methods/__init__.py", "shallow"): "names for type checkers: every registered method is `credo.methods.Name`",

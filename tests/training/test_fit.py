@@ -33,6 +33,28 @@ def run(method="map", key=0, data=DATA, model=None, **options):
     return credo.fit(jax.random.key(key), model or PROBLEM.model(), data, method, **options)
 
 
+def test_a_second_fit_and_its_predictions_do_not_run_the_network_in_python():
+    """Where shapes are the same there is nothing to trace: loops over many fits pay for their steps alone."""
+    calls = []
+
+    def apply(params, x):
+        calls.append(x.shape)
+        return x @ params["kernel"]
+
+    network = credo.from_functions(init=lambda key, x: {"kernel": np.zeros((1, 1), np.float32)}, apply=apply)
+    model = credo.Model(network, credo.priors.normal(1.0), credo.likelihoods.gaussian(0.1))
+
+    def both(scale):
+        fit = run(key=scale, data=(X, scale * Y), model=model, steps=5)
+        return credo.predict(jax.random.key(1), fit, X[:5]).mean
+
+    both(1)
+    before = len(calls)
+    assert before > 0
+    both(2)
+    assert len(calls) == before
+
+
 def test_steps_epochs_and_budget():
     assert run(steps=70, batch_size=32).trace["loss"].shape == (1, 70)
     assert run(epochs=4, batch_size=32).trace["loss"].shape == (1, 12)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,37 +19,9 @@ def prediction_frame(
     """One row for each of `length` rows of a table; those that are not among `rows` are empty."""
     import pandas as pd
 
-    classes = encoder.classes
-    columns = _numbers(predictive, encoder, interval) if classes is None else _classes(predictive, encoder)
-    frame = pd.DataFrame(columns)
+    targets = None if isinstance(encoder.target, str) else encoder.target
+    frame = predictive.to_pandas(interval, targets=targets, labels=encoder.classes)
     if len(rows) == length:
         return frame
     frame.index = pd.Index(rows)
     return frame.reindex(range(length))
-
-
-def _numbers(predictive: Predictive, encoder: TableEncoder, interval: float) -> dict[str, Any]:
-    low, high = predictive.interval(interval)
-    columns = {
-        "mean": predictive.mean,
-        "std": predictive.std,
-        "aleatoric_std": np.sqrt(predictive.aleatoric),
-        "epistemic_std": np.sqrt(predictive.epistemic),
-        "lower": low,
-        "upper": high,
-    }
-    if isinstance(encoder.target, str):
-        return columns
-    return {f"{t}_{name}": values[:, i] for i, t in enumerate(encoder.target) for name, values in columns.items()}
-
-
-def _classes(predictive: Predictive, encoder: TableEncoder) -> dict[str, Any]:
-    probs = predictive.probs
-    columns: dict[str, Any] = {"label": encoder.labels(probs.argmax(1))}
-    for i, label in enumerate(encoder.classes or ()):
-        columns[f"p_{label}"] = probs[:, i]
-    return columns | {
-        "entropy": predictive.entropy(),
-        "aleatoric_entropy": predictive.aleatoric,
-        "mutual_information": predictive.mutual_information(),
-    }

@@ -9,11 +9,13 @@ from typer.core import TyperGroup
 from credo import __version__
 from credo.cli import (
     audit,
+    compare,
     decide,
     demo,
     detect,
     effects,
     evaluate,
+    export,
     fit,
     methods,
     optimise,
@@ -91,8 +93,9 @@ def _entry(
 
 
 COMMANDS = (
-    demo.demo, fit.fit, predict.predict, evaluate.evaluate, effects.effects, decide.decide, suggest.suggest,
-    detect.detect, optimise.optimise, report.report, resume.resume, methods.methods, audit.audit,
+    demo.demo, fit.fit, compare.compare, predict.predict, evaluate.evaluate, effects.effects, decide.decide,
+    suggest.suggest, detect.detect, optimise.optimise, report.report, resume.resume, export.export,
+    methods.methods, audit.audit,
 )  # fmt: skip
 for command in COMMANDS:
     app.command()(command)

@@ -1,5 +1,6 @@
 """What a posterior is, and the part that all posteriors over weights share."""
 
+from functools import partial
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
@@ -105,11 +106,16 @@ class WeightPosterior:
 
     def sample(self, key: jax.Array, num: int) -> PyTree:
         """Parameters with one leading axis over draws, chains flattened; drawn by weight where draws are weighted."""
+        return self._sample(key, num) if self.on_disk else _one_program(self, key, num)
+
+    def _sample(self, key: jax.Array, num: int) -> PyTree:
         weights = self.log_weights
         if weights is None:
             return self.draws(*self._plan(key, num)).params
         key_pick, key_draw = jax.random.split(key)
-        pick = jax.random.categorical(key_pick, weights.ravel(), shape=(num,))
+        # By the distribution function: Gumbel noise would take one number for every pair of a draw wanted and one kept.
+        shares = jnp.exp(weights.ravel() - weights.max())
+        pick = jax.random.choice(key_pick, shares.size, (num,), p=shares)
         where = (pick // weights.shape[1], pick % weights.shape[1])
         return self.draws(jax.random.split(key_draw, num), *where).params
 
@@ -128,3 +134,9 @@ class WeightPosterior:
         values, likelihood = jax.lax.map(one, plan, batch_size=None if group == 1 else group)
         values, likelihood = jax.tree.map(lambda x: x.reshape(members, draws, *x.shape[1:]), (values, likelihood))
         return Draws(values, likelihood, self.chosen_weights(num))
+
+
+@partial(jax.jit, static_argnames="num")
+def _one_program(posterior: WeightPosterior, key: jax.Array, num: int) -> PyTree:
+    """Draws made at once: dozens of small programs would be compiled one after another."""
+    return posterior._sample(key, num)

@@ -82,11 +82,13 @@ def predict(
     posterior = posterior if on_disk else jax.device_put(posterior)
     inputs = checked_inputs(fit, inputs)
     rows = len(jax.tree.leaves(inputs)[0])
-    first = jax.tree.map(lambda x: jax.ShapeDtypeStruct((1, *x.shape[1:]), x.dtype), inputs)
-    shape = jax.eval_shape(partial(_outputs, num=num_samples), key, posterior, model, first).outputs.shape
-    per_row = 4 * shape[0] * shape[2]
     # Few rows are padded to one width: one program for them all, and a row's answer does not depend on its company.
-    width = max(1, min(max(bucket(rows), FEW_ROWS), CHUNK_BYTES // per_row))
+    width = max(bucket(rows), FEW_ROWS)
+    block_shape = jax.tree.map(lambda x: jax.ShapeDtypeStruct((width, *x.shape[1:]), x.dtype), inputs)
+    # Traced at the width that most calls have, the program is then at hand for them.
+    shape = _outputs.eval_shape(key, posterior, model, block_shape, num_samples).outputs.shape
+    per_row = 4 * shape[0] * shape[2]
+    width = max(1, min(width, CHUNK_BYTES // per_row))
     kept: dict[int, Flat] = {}
     # Draws on disk are read once for a group of chunks, for all of them where they fit.
     fits = per_row * -(-rows // width) * width <= memory

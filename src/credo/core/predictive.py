@@ -1,7 +1,7 @@
 """The predictive distribution at some inputs: a true mixture, with its uncertainty taken apart."""
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from credo.core import mixture
+from credo.core.columns import prediction_columns
 from credo.core.likelihood import Likelihood
 from credo.core.mixture import Flat
 from credo.errors import InputError, Refusal
@@ -206,6 +207,33 @@ class Predictive:
     def affine(self) -> tuple[np.ndarray, np.ndarray]:
         """Shift and scale: targets are shift + scale · y with y as the likelihood sees it; 0 and 1 unless rescaled."""
         return self._shift, self._scale
+
+    def to_pandas(
+        self, interval: float = 0.9, *, targets: Sequence[str] | None = None, labels: Sequence[Any] | None = None
+    ) -> Any:
+        """A pandas DataFrame with one row for each input, and the columns that `credo predict` writes.
+
+        Numbers and counts: mean, std, aleatoric_std, epistemic_std, lower and upper; with several outputs, each with
+        the name of its target before it. Classes: label, p_CLASS for each class, entropy, aleatoric_entropy and
+        mutual_information.
+
+        Args:
+            interval: probability of the interval from lower to upper.
+            targets: names of several outputs; y0, y1, … where not given.
+            labels: names of the classes; 0, 1, … where not given.
+
+        Example:
+            >>> import jax, credo, numpy as np
+            >>> x = np.linspace(-1, 1, 40)[:, None]
+            >>> model = credo.Model(credo.networks.mlp([5]), credo.priors.normal(), credo.likelihoods.bernoulli())
+            >>> fit = credo.fit(jax.random.key(0), model, (x, x[:, 0] > 0), "map", steps=20)
+            >>> frame = credo.predict(jax.random.key(1), fit, x).to_pandas(labels=["down", "up"])
+            >>> list(frame.columns)[:3], len(frame)
+            (['label', 'p_down', 'p_up'], 40)
+        """
+        import pandas as pd
+
+        return pd.DataFrame(prediction_columns(self, interval, targets, labels))
 
     # ------------------------------------------------------------------ entropies
     @cached_property

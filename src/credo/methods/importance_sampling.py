@@ -193,13 +193,7 @@ class ImportanceSampling(Method):
 
     def posterior(self, model: Model, state: WeightedState, draws: PyTree) -> Particles:
         params, raw = draws
-        raw = jnp.asarray(raw)
-        # Members are pooled: each draws from a normalised q, so that their weights are on one scale.
-        smooth = pareto_smooth(raw.ravel())
-        weights = smooth.log_weights.reshape(raw.shape)
-        scale = logsumexp(raw) - jnp.log(raw.size)
-        evidence = logsumexp(weights, axis=1) - jnp.log(raw.shape[1]) + jnp.log(raw.size) + scale
-        told = (evidence, smooth.k, smooth.effective)
+        weights, told = _weighed(raw)
         if not self.resample:
             return Particles(params, state.best.state, weights, *told)
         return Particles(self._resampled(state, params, weights), state.best.state, None, *told)
@@ -227,6 +221,17 @@ class ImportanceSampling(Method):
             f"{values.size} draws are worth {float(found.effective):.1f}; do not use this posterior, take a proposal "
             "closer to it (tails=5, a richer fit) or a sampler."
         ]
+
+
+@jax.jit
+def _weighed(raw: jax.Array) -> tuple[jax.Array, tuple[jax.Array, jax.Array, jax.Array]]:
+    """Smoothed log weights [member, draw]; the evidence of each member, k̂ and the effective number of draws."""
+    # Members are pooled: each draws from a normalised q, so that their weights are on one scale.
+    smooth = pareto_smooth(raw.ravel())
+    weights = smooth.log_weights.reshape(raw.shape)
+    scale = logsumexp(raw) - jnp.log(raw.size)
+    evidence = logsumexp(weights, axis=1) - jnp.log(raw.shape[1]) + jnp.log(raw.size) + scale
+    return weights, (evidence, smooth.k, smooth.effective)
 
 
 def _is_fit(value: Any) -> bool:

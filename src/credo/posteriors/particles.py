@@ -2,9 +2,7 @@
 
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import logsumexp
 
 from credo.core.tree import leaf, struct
 from credo.posteriors.samples import Samples
@@ -27,5 +25,5 @@ class Particles(Samples):
     @property
     def mean_log_evidence(self) -> float:
         """log of the mean over members: each estimates p(D), not its logarithm, without bias."""
-        values = jnp.asarray(self.log_evidence)
-        return float(np.asarray(logsumexp(values) - jnp.log(values.size)))
+        values = np.asarray(self.log_evidence, np.float64)
+        return float(np.logaddexp.reduce(values, axis=None) - np.log(values.size))

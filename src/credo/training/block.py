@@ -80,19 +80,36 @@ def _batches(batch_size: int, phase: Phase, data: Batch, plan: Order, key: jax.A
     return gather(data, rows, valid)
 
 
+# Under jits of their own they are traced once for all fits of the same shapes: a second fit finds its shapes at once,
+# and the block program takes up the step that was traced to plan it.
+@partial(jax.jit, inline=True)
+def _step(
+    method: Method, noise: PyTree, model: Model, phase: Phase, state: PyTree, batch: Batch
+) -> tuple[PyTree, Info]:
+    return method.step(noise, model, phase, state, batch)
+
+
+@partial(jax.jit, static_argnames="batch_size")
+def _first_step(
+    batch_size: int, method: Method, model: Model, phase: Phase, plan: Order, data: Batch, carry: Carry
+) -> tuple[PyTree, Info]:
+    key = jax.random.wrap_key_data(carry.key)
+    noise = method.noise(key, model, phase, carry.state)
+    batches = _batches(batch_size, phase, data, plan, key, jnp.zeros(1, jnp.int32))
+    batch = data if batches is None else take(batches, 0)
+    return noise, _step(method, noise, model, phase, carry.state, batch)[1]
+
+
+def one_member(carry: Carry) -> Carry:
+    """Shapes of the carry of one member, from those of all."""
+    return jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype, weak_type=x.weak_type), carry)
+
+
 def step_shapes(
     batch_size: int, method: Method, model: Model, phase: Phase, plan: Order, data: Batch, carry: Carry
 ) -> tuple[PyTree, Info]:
     """Shapes of the noise and the info of one step of one member."""
-
-    def one(method: Method, model: Model, phase: Phase, plan: Order, data: Batch, carry: Carry) -> tuple[PyTree, Info]:
-        key = jax.random.wrap_key_data(carry.key)
-        noise = method.noise(key, model, phase, carry.state)
-        batches = _batches(batch_size, phase, data, plan, key, jnp.zeros(1, jnp.int32))
-        batch = data if batches is None else take(batches, 0)
-        return noise, method.step(noise, model, phase, carry.state, batch)[1]
-
-    return jax.eval_shape(one, method, model, phase, plan, data, carry)
+    return _first_step.eval_shape(batch_size, method, model, phase, plan, data, carry)
 
 
 def run_member(
@@ -122,7 +139,7 @@ def run_member(
         def one(j: Any, loop: tuple[PyTree, jax.Array, PyTree]) -> tuple[PyTree, jax.Array, PyTree]:
             state, metrics, draws = loop
             batch = data if batches is None else take(batches, j)
-            state, info = method.step(take(noise, j), model, phase, state, batch)
+            state, info = _step(method, take(noise, j), model, phase, state, batch)
             row = jnp.stack([jnp.asarray(info.metrics[n], jnp.float32) for n in layout.metrics])
             metrics = jax.lax.dynamic_update_index_in_dim(metrics, row, done + j, 0)
             if draws is not None:  # the last draw of every `thin` stays

@@ -19,7 +19,7 @@ from credo.training.arguments import member_keys, precision
 from credo.training.checkpoint import Checkpoint, check_fingerprint, fingerprint
 from credo.training.clock import COMPILING
 from credo.training.config import describe
-from credo.training.loop import Event, Host, Loop
+from credo.training.loop import Event, Host, Loop, points
 from credo.training.placement import Placement, place
 from credo.training.source import Source
 from credo.training.status import Status
@@ -134,8 +134,7 @@ class Fit:
         if self.loop is None:
             raise InputError("A loaded fit has no state to start from; use its posterior's draws as start weights.")
         method, model = self.loop.stages[-1]
-        state = jax.tree.map(lambda x: x[: self.loop.placement.members], self.loop.carry.state)  # type: ignore[union-attr]
-        return jax.vmap(lambda s: method.point(model, s))(state)
+        return points(method, model, self.loop.state())
 
     def save(self, folder: Any) -> None:
         """Write a run directory: data only, whole or not at all."""
@@ -219,7 +218,7 @@ def fit(
         "thin": thin, "num_data": source.num_rows, "key": np.asarray(jax.random.key_data(key)).tolist(),
     }  # fmt: skip
     loop = Loop(
-        stages, source, placement, member_keys(key, len(stages), placement.padded), steps, epochs,
+        stages, source, placement, np.asarray(member_keys(key, len(stages), placement.padded)), steps, epochs,
         None if budget is None else seconds(budget), size, thin, _start(start, parts[0], method, model, placement),
         tuple(callbacks), Checkpoint.of(checkpoint), Host(notes=notes), progress,
     )  # fmt: skip
@@ -233,7 +232,7 @@ def fit(
 
 def _finish(loop: Loop, config: dict[str, Any], began: float, compiled: float) -> Fit:
     loop.run()
-    host, members = loop.host, loop.placement.members
+    host = loop.host
     method, model = loop.stages[-1]
     phases = loop.phases(len(loop.stages) - 1)
     last = loop.records.get((len(loop.stages) - 1, len(phases) - 1))
@@ -252,7 +251,7 @@ def _finish(loop: Loop, config: dict[str, Any], began: float, compiled: float) -
     traces = {names[p]: r.trace() for (s, p), r in loop.records.items() if s == len(loop.stages) - 1 and p < len(names)}
     trace = traces[names[main_phase(phases)]]
     with precision(method):
-        state = jax.tree.map(lambda x: x[:members], loop.carry.state)
+        state = loop.state()
         draws = last.all_draws()
         posterior = _posterior(method, model, state) if draws is None else method.posterior(model, state, draws)
         if method.precision == "float64":

@@ -15,11 +15,11 @@ from credo.core.batch import Batch
 from credo.core.method import Method, Phase, main_phase
 from credo.core.model import Model
 from credo.core.network import Variables
-from credo.core.tree import num_bytes, take
+from credo.core.tree import num_bytes
 from credo.data.batches import Order, order
 from credo.errors import InputError
 from credo.training.arguments import numbers, precision, shared_program
-from credo.training.block import Carry, Layout, noise_bytes, plan_sizes, run_block, step_shapes
+from credo.training.block import Carry, Layout, noise_bytes, one_member, plan_sizes, run_block, step_shapes
 from credo.training.checkpoint import Checkpoint
 from credo.training.placement import Placement
 from credo.training.progress import Progress
@@ -75,6 +75,12 @@ def start_members(method: Method, model: Model, keys: jax.Array, batch: Batch, s
     return jax.lax.map(one, (keys, start))
 
 
+@jax.jit
+def points(method: Method, model: Model, state: Any) -> Variables:
+    """The best single point of every member, as one program."""
+    return jax.vmap(partial(method.point, model))(state)
+
+
 class Interrupt:
     """Turns the first Ctrl-C into a request to stop after the current block; the second one interrupts at once."""
 
@@ -104,7 +110,7 @@ class Loop:
     stages: list[tuple[Method, Model]]
     source: Source
     placement: Placement
-    keys: jax.Array  # raw keys [stage, member]
+    keys: np.ndarray  # raw keys [stage, member]
     steps: int | None
     epochs: float | None
     budget: float | None
@@ -168,10 +174,15 @@ class Loop:
         if stage > 0:
             before, before_model = self.method(stage - 1), numbers(self.stages[stage - 1][1])
             with precision(before):
-                start = jax.vmap(partial(before.point, before_model))(self.carry.state)
+                start = points(before, before_model, self.carry.state)
         with precision(method):
             carry = start_members(method, model, self.keys[stage], self.data(), start)
             self.carry = jax.device_put(carry, self.placement.by_member)
+
+    def state(self) -> Any:
+        """The state of every member, without those that only fill up the devices."""
+        members, padded = self.placement.members, self.placement.padded
+        return self.carry.state if members == padded else jax.tree.map(lambda x: x[:members], self.carry.state)
 
     # ------------------------------------------------------------------ running
     def run(self) -> None:
@@ -198,7 +209,7 @@ class Loop:
         if self.source.streamed and phase.batch == "full":
             raise InputError("This method needs all rows on the device at once, and they do not fit: use minibatches.")
         place, data = self.placement, self.data()
-        member = jax.eval_shape(partial(take, index=0), self.carry)
+        member = one_member(self.carry)
         noise, info = step_shapes(self.batch_size, method, model, phase, plan, data, member)
         rows = jax.tree.leaves((data.inputs, data.targets))
         batched = phase.batch in ("random", "sweep")
@@ -353,14 +364,14 @@ class Loop:
             method, model = self.method(s), numbers(self.stages[s][1])
             if s:
                 before, before_model = self.method(s - 1), numbers(self.stages[s - 1][1])
-                start = jax.eval_shape(jax.vmap(partial(before.point, before_model)), carry.state)
-            carry = jax.eval_shape(start_members, method, model, self.keys[s], self.data(), start)
+                start = points.eval_shape(before, before_model, carry.state)
+            carry = start_members.eval_shape(method, model, self.keys[s], self.data(), start)
         return carry
 
     def _draw_structure(self, stage: int, phase: int) -> Any:
         method, model = self.method(stage), numbers(self.stages[stage][1])
         plan = order(self.source.num_rows, self.batch_size)
-        member = jax.eval_shape(partial(take, index=0), self._like(stage))
+        member = one_member(self._like(stage))
         phases = self.phases(stage)
         kind = numbers(shared_program(phases[phase], phases))
         info = step_shapes(self.batch_size, method, model, kind, plan, self.data(), member)[1]

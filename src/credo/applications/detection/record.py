@@ -1,13 +1,14 @@
 """What a study has done so far, in a folder: scores of each model and attack, and the settings they belong to."""
 
+import io
 import json
-import os
 import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from credo.applications.records import write_whole
 from credo.errors import ArtifactError, InputError
 
 FILE = "study.json"
@@ -68,24 +69,12 @@ class Record:
         """Keep arrays."""
         if self.folder is None:
             return
-        place = self._place(model, name)
-        part = place.with_name(f".{place.name}.{os.getpid()}.npz")
-        try:
-            np.savez_compressed(part, allow_pickle=False, **arrays)
-            os.replace(part, place)
-        except OSError as error:
-            part.unlink(missing_ok=True)
-            raise ArtifactError(f"Cannot write {place}: {error.strerror or error}; make room first.") from error
+        packed = io.BytesIO()
+        np.savez_compressed(packed, allow_pickle=False, **arrays)
+        write_whole(self._place(model, name), packed.getvalue())
 
     def finish(self, table: dict[str, Any]) -> None:
         """Write the settings, and the table once it is there."""
         if self.folder is None:
             return
-        part = self.folder / f".{FILE}.{os.getpid()}"
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            part.write_text(json.dumps({"settings": self.settings, **table}, indent=1) + "\n", encoding="utf-8")
-            os.replace(part, self.folder / FILE)
-        except OSError as error:
-            part.unlink(missing_ok=True)
-            raise ArtifactError(f"Cannot write {self.folder / FILE}: {error.strerror or error}.") from error
+        write_whole(self.folder / FILE, json.dumps({"settings": self.settings, **table}, indent=1) + "\n")

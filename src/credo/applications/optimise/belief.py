@@ -7,7 +7,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.linalg import solve_triangular
 
 from credo.core import mixture
 from credo.core.tree import leaf, struct
@@ -57,16 +56,17 @@ class DrawBelief:
 
 @struct
 class NormalBelief:
-    """A Gaussian process given rows: mean c + k(x)'α, covariance k(x, x') − V(x)'V(x') with V = L⁻¹ R k(X, x).
+    """A Gaussian process given rows: mean c + k(x)'α, covariance k(x, x') − V(x)'V(x') with V = W k(X, x).
 
-    Rows that are there to fill up have R = 0 and α = 0.
+    W = L⁻¹ R, with the factor L of RKR' + σ²I. Held as a matrix, because it is applied at every step of a climb and XLA
+    solves triangular systems on a CPU much more slowly than it multiplies. Rows that are there to fill up have 0 in W
+    and α.
 
     Attributes:
         kernel: a function of two sets of rows, with `diagonal` of one.
         rows: X [n, columns], as the kernel wants them.
         coefficients: α [n].
-        roots: R [n], 1 where L is the factor of K + σ²I itself.
-        factor: L [n, n].
+        whiten: W [n, n].
         constant: c.
         noise: variance of an observation around f.
         shift, scale: rows of the kernel are shift + scale · x of the unit cube.
@@ -75,8 +75,7 @@ class NormalBelief:
     kernel: Any = leaf()
     rows: Any = leaf()
     coefficients: Any = leaf()
-    roots: Any = leaf()
-    factor: Any = leaf()
+    whiten: Any = leaf()
     constant: Any = leaf()
     noise: Any = leaf()
     shift: float = 0.0
@@ -89,17 +88,50 @@ class NormalBelief:
         """Mean [n] and variance [n] at x, covariance of x with `given` [n, q], and of `given` [q, q]."""
         x, given = (self.shift + self.scale * a for a in (x, given))
         known = self.kernel(self.rows, x)
-        v, w = self.solved(known), self.solved(self.kernel(self.rows, given))
+        v, w = self.whiten @ known, self.whiten @ self.kernel(self.rows, given)
         variance = self.kernel.diagonal(x) - (v * v).sum(0)
         cross = self.kernel(x, given) - v.T @ w
         return self.constant + known.T @ self.coefficients, variance, cross, self.kernel(given, given) - w.T @ w
 
-    def solved(self, known: jax.Array) -> jax.Array:
-        """V = L⁻¹ R k(X, x) of k(X, x)."""
-        return solve_triangular(self.factor, self.roots[:, None] * known, lower=True)
+    def part(self, which: int) -> "NormalBelief":
+        """Itself: there is one."""
+        return self
 
 
-Belief = DrawBelief | NormalBelief
+@struct
+class MixedBelief:
+    """Gaussian processes at several hyper-parameters, all of one weight, as one normal belief with their moments.
+
+    m = mean of m_k; cov(x, x') = mean of cov_k(x, x') + covariance of the m_k: what each does not know, and what they
+    do not agree on.
+
+    Attributes:
+        parts: a `NormalBelief` with a leading axis in every array.
+        noise: variance of an observation around f.
+    """
+
+    parts: Any = leaf()
+    noise: Any = leaf()
+
+    double = True
+    normal = True
+
+    def joint(self, x: jax.Array, given: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
+        """Mean [n] and variance [n] at x, covariance of x with `given` [n, q], and of `given` [q, q]."""
+        both = jnp.concatenate([x, given])
+        mean, variance, cross = jax.vmap(lambda part: part.joint(both, given)[:3])(self.parts)
+        centre = mean.mean(0)
+        rest = mean - centre
+        cross = cross.mean(0) + rest.T @ rest[:, len(x) :] / len(rest)
+        variance = variance.mean(0) + (rest**2).mean(0)
+        return centre[: len(x)], variance[: len(x)], cross[: len(x)], cross[len(x) :]
+
+    def part(self, which: int) -> NormalBelief:
+        """One of the processes; `which` may be any whole number."""
+        return jax.tree.map(lambda a: a[which % len(a)], self.parts)
+
+
+Belief = DrawBelief | NormalBelief | MixedBelief
 
 
 def precision(belief: Belief) -> Any:
@@ -165,7 +197,7 @@ def _draws(belief: DrawBelief, x: jax.Array) -> jax.Array:
     return belief.draws(x)[0]
 
 
-def posterior_covariance(belief: NormalBelief, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def posterior_covariance(belief: NormalBelief | MixedBelief, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Mean [n] and covariance [n, n] at rows, as NumPy arrays."""
     with precision(belief):
         mean, own = _covariance(belief, jnp.asarray(x, jnp.float64))
@@ -173,11 +205,9 @@ def posterior_covariance(belief: NormalBelief, x: np.ndarray) -> tuple[np.ndarra
 
 
 @jax.jit
-def _covariance(belief: NormalBelief, x: jax.Array) -> tuple[jax.Array, jax.Array]:
-    x = belief.shift + belief.scale * x
-    known = belief.kernel(belief.rows, x)
-    v = belief.solved(known)
-    return belief.constant + known.T @ belief.coefficients, belief.kernel(x, x) - v.T @ v
+def _covariance(belief: NormalBelief | MixedBelief, x: jax.Array) -> tuple[jax.Array, jax.Array]:
+    mean, _, own, _ = belief.joint(x, x)
+    return mean, own
 
 
 def as_numpy(belief: Belief) -> Belief:

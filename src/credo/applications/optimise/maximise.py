@@ -8,14 +8,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from credo.applications.optimise.acquisition import Setting, acquisition_values, score, typed
-from credo.applications.optimise.belief import Belief, NormalBelief, posterior_covariance, precision
+from credo.applications.optimise.belief import Belief, MixedBelief, NormalBelief, posterior_covariance, precision
 from credo.applications.optimise.space import Space
 
 CANDIDATES = 1024
 NEAR = 256  # candidates close to the best points so far
 CLIMBERS = 8
 STEPS = 100
-STEP, LAST = 0.05, 0.0005  # sides of the cube that a step moves, at first and at last
+STEP, LAST = 0.05, 0.0001  # sides of the cube that a step moves, at first and at last
 DRAWN = 400  # candidates at which a Gaussian process is drawn from at once
 ENUMERATED = 4096  # points of a space that are all looked at
 Allowed = Callable[[np.ndarray], np.ndarray]  # which rows may be proposed
@@ -59,7 +59,7 @@ def climb(
     """Projected gradient ascent of all starts at once: the best rows on their ways and what they are worth.
 
     Steps are Adam's (Kingma and Ba, 2015), whose size does not depend on that of the gradient, and fade from STEP to
-    LAST; every row is brought back into the cube.
+    LAST after the first third; every row is brought back into the cube.
     """
 
     def worth(x: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -77,7 +77,8 @@ def climb(
         count = i + 1.0
         # One size for all columns of a row: the direction stays that of the gradient's average.
         size = jnp.sqrt(second.max(1, keepdims=True) / (1 - 0.9**count)) + 1e-30
-        rate = STEP * (LAST / STEP) ** (i / steps)
+        # The first third goes far, the rest ever closer.
+        rate = STEP * (LAST / STEP) ** jnp.maximum(1.5 * i / steps - 0.5, 0.0)
         x = jnp.clip(x + rate * first / (1 - 0.8**count) / size, 0.0, 1.0)
         return x, first, second, best, most
 
@@ -136,12 +137,14 @@ def _spread(rows: np.ndarray, order: np.ndarray, num: int) -> np.ndarray:
 
 
 def thompson_normal(
-    belief: NormalBelief, space: Space, rows: np.ndarray, allowed: Allowed, rng: np.random.Generator
+    belief: NormalBelief | MixedBelief, space: Space, rows: np.ndarray, allowed: Allowed, rng: np.random.Generator
 ) -> np.ndarray | None:
     """The allowed row where one draw of a Gaussian process is largest.
 
     The draw is exact at the candidates, then at points around its maximum given what it was before, and again closer.
+    Of several processes it is a draw of one of them.
     """
+    belief = belief.part(int(rng.integers(2**31)))
     places = rows[rng.permutation(len(rows))[:DRAWN]]
     values = _conditional_draw(belief, places[:0], np.zeros(0), places, rng)
     for scale in () if space.count is not None and space.count <= ENUMERATED else (0.05, 0.01):

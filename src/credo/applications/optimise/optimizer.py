@@ -18,8 +18,7 @@ from credo.applications.optimise.surrogate import find_surrogate
 from credo.errors import ArtifactError, InputError
 
 SHUN = 0.02  # half the side of the cube around a failed point in which nothing is proposed
-# Of all surrogates it had the smallest regret in a first comparison (two seeds of Branin and Hartmann-6), and it is the
-# quickest: few evaluations of a smooth function suit its one length scale for each setting.
+# The smallest regret of all surrogates in `benchmarks/optimisation.py`, and one of the quickest.
 SURROGATE = "gp"
 
 

@@ -1,10 +1,12 @@
 """Any method of credo as a surrogate: a network fitted to what is known of the objective."""
 
+import dataclasses
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from credo.applications.optimise.belief import DrawBelief, Fitted, NormalBelief
 from credo.applications.optimise.gp import GaussianProcess
@@ -32,14 +34,16 @@ class Choice(NamedTuple):
     noise: float | str = 0.05
     steps: int | None = 2000
     draws: int | None = 50
+    narrow: bool = False  # in more than two columns, scales of the prior shrink as 1/√columns: see `Surrogate.model_at`
 
 
 CHOICES = {
     "infinite_width": Choice((("prior_scale", "evidence"),), (50, 50), "erf", 1.5, 1.0, "learned", None, None),
-    "deep_ensemble": Choice((("size", 10),), steps=1000, draws=None),
+    # Members that see the same rows agree too much: without resampling some searches never leave a local minimum.
+    "deep_ensemble": Choice((("size", 16), ("learning_rate", 0.02), ("bootstrap", True)), steps=500, draws=None),
     "hmc": Choice((("chains", 4),), (24,), steps=100, draws=64),
     "nuts": Choice((("chains", 4),), (24,), steps=100, draws=64),
-    "laplace": Choice((), (32,), steps=1500, draws=64),
+    "laplace": Choice((), (32,), steps=1500, draws=64, narrow=True),
 }
 ALIASES = {"ensemble": "deep_ensemble", "nngp": "infinite_width"}
 
@@ -89,10 +93,23 @@ class Surrogate:
         )
         if self.model.likelihood.kind != "real":
             raise InputError("The objective is a number: take a likelihood of real targets, such as gaussian.")
+        self.narrow = choice if choice.narrow and prior is None else None
         self.steps = choice.steps if steps is None else steps
         self.num_draws = choice.draws if draws is None else draws
         self.warm = warm
         self.last: Fit | None = None
+
+    def model_at(self, columns: int) -> Model:
+        """The model for so many columns.
+
+        The spread of a linearised network grows towards the corners of the cube, the more so the more columns there
+        are: under a prior that suits two columns it looks nowhere else in six. Its weights get the scale
+        w √(2/columns).
+        """
+        if self.narrow is None:
+            return self.model
+        weight = self.narrow.weight * min(1.0, (2 / columns) ** 0.5)
+        return dataclasses.replace(self.model, prior=fan_in_normal(weight, bias_scale=self.narrow.bias))
 
     def fit(self, key: jax.Array, x: np.ndarray, gains: np.ndarray) -> Fitted:
         """What is believed after gains at unit-cube rows."""
@@ -101,8 +118,8 @@ class Surrogate:
         inputs, targets = (2 * x - 1).astype(np.float32), y.astype(np.float32)
         start = self.last if self.warm and self.name != "infinite_width" else None
         found = fit(
-            key_fit, self.model, (inputs, targets), self.method, steps=self.steps, start=start, capacity=room(len(x)),
-            progress=False,
+            key_fit, self.model_at(x.shape[1]), (inputs, targets), self.method, steps=self.steps, start=start,
+            capacity=room(len(x)), progress=False,
         )  # fmt: skip
         self.last = found if self.warm else None
         if isinstance(found.posterior, FunctionPosterior):
@@ -133,9 +150,10 @@ def as_normal(found: Fit) -> NormalBelief:
     params = jax.tree.map(lambda a: np.asarray(a)[0], post.likelihood)
     with jax.enable_x64(True):
         noise = np.exp(2 * np.asarray(likelihood.log_sigma(params), np.float64)).reshape(-1)[0]
+        whiten = solve_triangular(given["factor"][0], np.diag(given["roots"][0, :, 0, 0]), lower=True)
         belief = NormalBelief(
             Kernel(given["weight"], given["bias"], post.activation), given["inputs"], given["coefficients"][:, 0],
-            given["roots"][0, :, 0, 0], given["factor"][0], np.float64(0.0), noise, -1.0, 2.0,
+            whiten, np.float64(0.0), noise, -1.0, 2.0,
         )  # fmt: skip
     return jax.tree.map(np.asarray, belief)
 

@@ -1,0 +1,152 @@
+"""Hyper-parameters of the reference surrogate: their evidence, their prior, the maximum and draws around it."""
+
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from credo.core.tree import struct
+from credo.function_space.kernels import Matern52
+from credo.infinite.search import Search, climb
+
+PyTree = Any
+LEAST, MOST = 1e-8, 1.0  # variance of the noise; targets have variance 1
+JITTER = 1e-8  # of the variance, so that rows that repeat leave the matrix regular
+SPREAD = 0.5  # standard deviation of log length scales around their common level
+STEPS = 80  # of the search from each start
+MOVES, LEAPS = 10, 6  # of each chain, and steps of the leapfrog in each move
+STEP = 0.15  # of the leapfrog: logarithms of scales are known to some tenths
+
+
+@struct
+class Matern(Matern52):
+    """`credo.function_space.Matern52` with its diagonal."""
+
+    def diagonal(self, x: jax.Array) -> jax.Array:
+        """k(x_i, x_i) [n]."""
+        return jnp.broadcast_to(jnp.asarray(self.scale) ** 2, x.shape[:1])
+
+
+def level(width: int) -> float:
+    """The prior's mean of log length scales: distances in the unit cube grow as √d. Hvarfner et al. (2024)."""
+    return 0.4 + 0.5 * float(np.log(width))
+
+
+def log_prior(chosen: PyTree) -> jax.Array:
+    """The log density of all logarithms and of the constant, normal every one.
+
+    log ℓ_i = m + e_i with m ~ N(0.4 + ½ log d, 1) and e_i ~ N(0, ½²): a common level that grows as √d (Hvarfner,
+    Hellsten and Nardi, 2024, Vanilla Bayesian optimization performs great in high dimensions), around which a column
+    has a length scale of its own as far as the values show one. Independent length scales explain the ripples of few
+    points in many columns instead of what lies below them. log σ² ~ N(−8, 4²): most objectives have next to no noise,
+    but what no smooth function explains is as good as noise.
+    """
+    length = chosen["length"]
+    width, middle = len(length), length.mean()
+    # e_i sum to what m cannot be told from: the mean of log ℓ has the variance of m plus that of the mean of e_i.
+    own = -0.5 * ((length - middle) ** 2).sum() / SPREAD**2
+    common = -0.5 * (middle - level(width)) ** 2 / (1 + SPREAD**2 / width)
+    noise = -0.5 * ((chosen["noise"] + 8.0) / 4.0) ** 2
+    return own + common + noise - 0.5 * chosen["scale"] ** 2 - 0.5 * chosen["constant"] ** 2
+
+
+def log_evidence(chosen: PyTree, x: jax.Array, y: jax.Array, weight: jax.Array) -> jax.Array:
+    """log N(y; c, K + σ²I), σ² with a floor of 1e-8, over the rows with weight 1; those with weight 0 fill up.
+
+    Args:
+        chosen: "length" [d], "scale", "noise" (all logarithms; scale and noise of variances) and "constant".
+        x, y, weight: rows [n, d], targets [n], 1 or 0 [n].
+    """
+    lower, rest = factor(chosen, x, y, weight)
+    solved = jax.scipy.linalg.solve_triangular(lower, rest, lower=True)
+    log_det = (weight * jnp.log(jnp.diagonal(lower))).sum()
+    return -0.5 * solved @ solved - log_det - 0.5 * weight.sum() * jnp.log(2 * jnp.pi)
+
+
+def kernel(chosen: PyTree) -> Matern:
+    """The kernel of hyper-parameters."""
+    return Matern(jnp.exp(0.5 * chosen["scale"]), jnp.exp(chosen["length"]))
+
+
+def factor(chosen: PyTree, x: jax.Array, y: jax.Array, weight: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """The Cholesky factor of K + σ²I, with those of the identity in rows of weight 0, and y − c."""
+    gram = kernel(chosen)(x, x) * weight * weight[:, None]
+    own = LEAST + jnp.exp(chosen["noise"]) + JITTER * jnp.exp(chosen["scale"])
+    lower = jnp.linalg.cholesky(gram + jnp.diag(jnp.where(weight > 0, own, 1.0)))
+    return lower, weight * (y - chosen["constant"])
+
+
+def unpacked(vector: Any, width: int, noise: Any = None) -> PyTree:
+    """Hyper-parameters by name; the noise is the vector's where it is not given."""
+    noise = vector[width + 1] if noise is None else noise
+    return {"length": vector[:width], "scale": vector[width], "noise": noise, "constant": vector[width + 2]}
+
+
+def starts(width: int) -> np.ndarray:
+    """Where the search begins: without noise, and with so much that a smooth function explains the rest [2, d + 3]."""
+    return np.stack([np.concatenate([np.full(width, level(width) - 1.5), [0.0, noise, 0.0]]) for noise in (-8.0, -2.0)])
+
+
+@partial(jax.jit, static_argnames="steps")
+def searched(
+    begin: jax.Array, x: jax.Array, y: jax.Array, weight: jax.Array, noise: Any, steps: int = STEPS
+) -> tuple[jax.Array, jax.Array]:
+    """Where BFGS ends from each start [s, d + 3], and log evidence + log prior there [s]; one program for it all."""
+
+    def value(vector: jax.Array) -> tuple[jax.Array, None]:
+        chosen = unpacked(vector, x.shape[1], noise)
+        return log_evidence(chosen, x, y, weight) + log_prior(chosen), None
+
+    def one(start: jax.Array) -> tuple[jax.Array, jax.Array]:
+        def more(state: Search) -> jax.Array:
+            return ~state.done & (state.count < steps)
+
+        found = jax.lax.while_loop(more, lambda state: climb(value, state, None)[0], Search.start(start))
+        return found.at, found.value
+
+    return jax.lax.map(one, begin)
+
+
+@partial(jax.jit, static_argnames="num")
+def drawn(
+    key: jax.Array, begin: jax.Array, x: jax.Array, y: jax.Array, weight: jax.Array, noise: Any, num: int
+) -> tuple[jax.Array, jax.Array]:
+    """Draws of hyper-parameters [num, d + 3] by Hamiltonian Monte Carlo from the maximum, and the share of moves taken.
+
+    Each of the chains gives what it has after half of its moves and at its end. Neal (2011), MCMC using Hamiltonian
+    dynamics. Snoek, Larochelle and Adams (2012), Practical Bayesian optimization of machine learning algorithms.
+    """
+
+    def value(vector: jax.Array) -> jax.Array:
+        chosen = unpacked(vector, x.shape[1], noise)
+        return log_evidence(chosen, x, y, weight) + log_prior(chosen)
+
+    both = jax.value_and_grad(value)
+
+    def move(carry: Any, key: jax.Array) -> tuple[Any, tuple[jax.Array, jax.Array]]:
+        at, log_density, slope = carry
+        keys = jax.random.split(key, 3)
+        speed = jax.random.normal(keys[0], at.shape, at.dtype)
+        step = STEP * jnp.exp(0.3 * jax.random.normal(keys[1], (), at.dtype))  # no orbit closes at every step size
+
+        def leap(_: Any, state: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
+            q, p, _, g = state
+            p = p + 0.5 * step * g
+            q = q + step * p
+            found, g = both(q)
+            return q, p + 0.5 * step * g, found, g
+
+        q, p, found, g = jax.lax.fori_loop(0, LEAPS, leap, (at, speed, log_density, slope))
+        rise = found - log_density - 0.5 * (p @ p - speed @ speed)
+        taken = jnp.isfinite(found) & (jnp.log(jax.random.uniform(keys[2], (), at.dtype)) < rise)
+        new = jax.tree.map(lambda a, b: jnp.where(taken, a, b), (q, found, g), (at, log_density, slope))
+        return new, (new[0], taken)
+
+    def chain(key: jax.Array) -> tuple[jax.Array, jax.Array]:
+        _, (path, taken) = jax.lax.scan(move, (begin, *both(begin)), jax.random.split(key, MOVES))
+        return path[jnp.array([MOVES // 2 - 1, MOVES - 1])], taken.mean()
+
+    found, taken = jax.lax.map(chain, jax.random.split(key, (num + 1) // 2))
+    return found.reshape(-1, len(begin))[:num], taken.mean()

@@ -1,0 +1,141 @@
+"""Likelihoods of NumPy arrays: mean, variance, distribution function and density of y for every draw of f."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from credo.interchange.portable.special import (
+    betainc,
+    gammaincc,
+    log_gamma,
+    log_rate,
+    logsumexp,
+    ndtr,
+    sigmoid,
+    softplus,
+)
+
+HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
+
+
+class Real:
+    """Numbers: `gaussian`, `student_t`, and both with noise that the network predicts; outputs are [draw, n, out]."""
+
+    kind = "real"
+
+    def __init__(self, settings: dict[str, Any], arrays: dict[str, np.ndarray]):
+        self.floor = settings.get("floor")
+        self.scale: Any = _each_draw(arrays, "scale")  # σ, None where the network predicts it
+        self.df: Any = _each_draw(arrays, "df")  # of Student's t, None for normal noise
+
+    def parts(self, outputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The centre and σ of y."""
+        if self.scale is None:
+            half = outputs.shape[-1] // 2
+            return outputs[..., :half], self.floor + softplus(outputs[..., half:])
+        return outputs, np.broadcast_to(self.scale, outputs.shape)
+
+    def mean(self, outputs: np.ndarray) -> np.ndarray:
+        """E[y | f]."""
+        return self.parts(outputs)[0]
+
+    def variance(self, outputs: np.ndarray) -> np.ndarray:
+        """Var[y | f]."""
+        factor = 1.0 if self.df is None else self.df / (self.df - 2.0)
+        return self.parts(outputs)[1] ** 2 * factor
+
+    def cdf(self, outputs: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """P(Y ≤ y | f)."""
+        centre, sigma = self.parts(outputs)
+        z = (y - centre) / sigma
+        if self.df is None:
+            return ndtr(z)
+        square = np.minimum(z * z, 1e30)
+        outer, inner = self.df / (self.df + square), square / (self.df + square)
+        central = square < 1
+        a, b = np.where(central, 0.5, 0.5 * self.df), np.where(central, 0.5 * self.df, 0.5)
+        beta = betainc(a, b, np.where(central, inner, outer), np.where(central, outer, inner))
+        tail = 0.5 * np.where(central, 1 - beta, beta)
+        return np.where(z < 0, tail, 1 - tail)
+
+    def log_prob(self, outputs: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """log p(y | f) [draw, n], summed over the entries of y."""
+        centre, sigma = self.parts(outputs)
+        z = (y - centre) / sigma
+        if self.df is None:
+            return (-0.5 * z * z - np.log(sigma) - HALF_LOG_2PI).sum(-1)
+        half = 0.5 * self.df
+        norm = log_gamma(half) + math.lgamma(0.5) - log_gamma(half + 0.5) + 0.5 * np.log(self.df)
+        return (-(half + 0.5) * np.log1p(z * z / self.df) - np.log(sigma) - norm).sum(-1)
+
+
+class Counts:
+    """Counts: `poisson` and `negative_binomial`."""
+
+    kind = "counts"
+
+    def __init__(self, settings: dict[str, Any], arrays: dict[str, np.ndarray]):
+        self.log_r: Any = _each_draw(arrays, "log_dispersion")
+
+    def mean(self, outputs: np.ndarray) -> np.ndarray:
+        """The rate."""
+        return np.exp(log_rate(outputs))
+
+    def variance(self, outputs: np.ndarray) -> np.ndarray:
+        """The rate μ, and μ²/r more under the negative binomial."""
+        eta = log_rate(outputs)
+        return np.exp(eta) if self.log_r is None else np.exp(eta) + np.exp(2 * eta - self.log_r)
+
+    def cdf(self, outputs: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """P(Y ≤ y | f)."""
+        y = np.broadcast_to(y, outputs.shape)
+        count, eta = np.clip(np.floor(y), 0.0, 1e18) + 1, log_rate(outputs)
+        if self.log_r is None:
+            below = gammaincc(count, np.exp(eta))
+        else:
+            gap = self.log_r - eta
+            below = betainc(np.exp(self.log_r), count, sigmoid(gap), sigmoid(-gap))
+        return np.where(y < 0, 0.0, below)
+
+    def log_prob(self, outputs: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """log p(y | f) [draw, n], summed over the entries of y."""
+        eta = log_rate(outputs)
+        if self.log_r is None:
+            return (y * eta - np.exp(eta) - log_gamma(y + 1)).sum(-1)
+        r, gap = np.exp(self.log_r), self.log_r - eta
+        norm = log_gamma(y + r) - log_gamma(r) - log_gamma(y + 1)
+        return (norm - r * softplus(-gap) - y * softplus(gap)).sum(-1)
+
+
+class Classes:
+    """Classes: `bernoulli` and `categorical`."""
+
+    kind = "classes"
+
+    def __init__(self, settings: dict[str, Any], arrays: dict[str, np.ndarray]):
+        self.name = settings["name"]
+
+    def log_probs(self, outputs: np.ndarray) -> np.ndarray:
+        """log p(y = c | f) [draw, n, classes]."""
+        if self.name == "bernoulli":
+            return -softplus(np.concatenate([outputs, -outputs], -1))
+        return outputs - logsumexp(outputs, -1)[..., None]
+
+    def log_prob(self, outputs: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """log p(y | f) [draw, n] of class indices y [n]."""
+        return np.take_along_axis(self.log_probs(outputs), np.broadcast_to(y[:, None], (len(outputs), len(y), 1)), -1)[
+            ..., 0
+        ]
+
+
+def _each_draw(arrays: dict[str, np.ndarray], name: str) -> np.ndarray | None:
+    """A parameter of the likelihood [draw, 1, k], or None."""
+    found = arrays.get(f"likelihood/{name}")
+    return None if found is None else found.astype(float)[:, None, :]
+
+
+LIKELIHOODS = {
+    "gaussian": Real, "heteroscedastic": Real, "student_t": Real, "heteroscedastic_t": Real,
+    "poisson": Counts, "negative_binomial": Counts, "bernoulli": Classes, "categorical": Classes,
+}  # fmt: skip
