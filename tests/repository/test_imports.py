@@ -41,6 +41,7 @@ EXCEPTIONS = {
     ("methods/__init__.py", "shallow"): "names for type checkers: every registered method is `credo.methods.Name`",
     ("priors/as_prior.py", "posteriors"): "a posterior over weights is the next prior",
     ("training/fit.py", "artifacts"): "Fit.save: what users call lives on the result; imported when called",
+    ("training/fit.py", "report"): "Fit.plot: likewise",
     ("training/fit.py", "diagnostics"): "Fit.diagnostics, summary, to_arviz: likewise; imported when asked for",
 }
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}

@@ -3,10 +3,14 @@
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import numpy as np
 from matplotlib.figure import Figure
 
+from credo.core.predict import predict
 from credo.core.predictive import Predictive
+from credo.errors import InputError
+from credo.registry import did_you_mean
 from credo.report import calibration, classes, regression, training, uncertainty
 from credo.report.style import plain, retitle, title_of
 from credo.report.views import ClassView, RealView, View, views
@@ -60,6 +64,23 @@ def figures(
     if fit is not None:
         found |= of_training(fit)
     return found
+
+
+def one_figure(fit: Any, inputs: Any = None, targets: Any = None, which: str | None = None) -> Figure:
+    """The figure of this name, or the first that there is; see `Fit.plot`."""
+    if inputs is None and targets is not None:
+        raise InputError("Targets belong to inputs: give both.")
+    predictive = None if inputs is None else predict(jax.random.key(0), fit, inputs)
+    found = figures(fit, predictive, targets, inputs)
+    if not found:
+        raise InputError("This fit has no trace to draw; give inputs to see what it predicts.")
+    if which is None:
+        return next(iter(found.values()))
+    if which not in found:
+        raise InputError(
+            f"There is no figure {which!r} here.{did_you_mean(which, found)} There are {', '.join(found)}."
+        )
+    return found[which]
 
 
 def of_views(given: list[View], fit: Any = None, inputs: Any = None, encoder: Any = None) -> dict[str, Figure]:

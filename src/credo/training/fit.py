@@ -90,6 +90,29 @@ class Fit:
 
         return summary(self)
 
+    def plot(self, inputs: PyTree | None = None, targets: Any = None, which: str | None = None) -> Any:
+        """A figure of Matplotlib: how the fit went or, at inputs, what it predicts there.
+
+        Args:
+            inputs: where to predict; along them where there is one column.
+            targets: what was observed there.
+            which: the name of a figure; the first of those that there are where None. A wrong name says which there
+                are.
+
+        Example:
+            >>> import jax, credo, numpy as np
+            >>> x = np.linspace(-1, 1, 40)[:, None]
+            >>> model = credo.Model(
+            ...     credo.networks.mlp([5]), credo.priors.normal(1.0), credo.likelihoods.gaussian(noise=0.1)
+            ... )
+            >>> fit = credo.fit(jax.random.key(0), model, (x, x[:, 0]), "map", steps=50)
+            >>> type(fit.plot()).__name__
+            'Figure'
+        """
+        from credo.report.plots import one_figure
+
+        return one_figure(self, inputs, targets, which)
+
     def to_arviz(self, inputs: PyTree | None = None, targets: Any = None) -> Any:
         """Draws, statistics and predictions as ArviZ `InferenceData`, which saves itself as netCDF.
 
