@@ -81,10 +81,8 @@ def _show(found: Any) -> None:
         shown.add_column(heading, no_wrap=True, justify="left" if i == 0 else "right")
     for line in body:
         shown.add_row(*line)
-    # A pipe has no width; a table that is cut would lose numbers.
-    width = (
-        sum(max(len(heading), *(len(line[i]) for line in body)) + 3 for i, heading in enumerate(head)) if body else 0
-    )
-    console = Console()
-    Console(width=max(console.width, width + 2)).print(shown)
+    if body:
+        # A pipe has no width; a table that is cut would lose numbers.
+        width = sum(max(len(row[i]) for row in [head, *body]) + 3 for i in range(len(head))) + 2
+        Console(width=max(Console().width, width)).print(shown)
     print("\n".join(found.sentences()))
