@@ -5,9 +5,9 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-full lint bench bench-peers clean
+.PHONY: help demo test test-full lint docs gallery bench bench-peers clean
 help:
-	@echo "make demo | test | test-full | lint | bench | bench-peers | clean"
+	@echo "make demo | test | test-full | lint | docs | gallery | bench | bench-peers | clean"
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -32,6 +32,18 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check src tests benchmarks examples tools
 	$(BIN)/mypy
 
+# The site, into site/: strict, so that a dead link or a page without a place fails.
+$(VENV)/.docs: $(STAMP)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	@touch $@
+
+docs: $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
+# Runs every example of the gallery at full size: some minutes.
+gallery: $(STAMP)
+	$(BIN)/python tools/gallery.py
+
 # Peers live in their own environment, so that the product never depends on them.
 bench-peers:
 	$(PYTHON) -m venv .venv-peers
@@ -41,4 +53,4 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/speed.py --peers .venv-peers/bin/python
 
 clean:
-	rm -rf $(VENV) .venv-peers build dist demo
+	rm -rf $(VENV) .venv-peers build dist demo site

@@ -1,0 +1,91 @@
+"""The site: every page has a place, generated pages are fresh, what is built needs no network and has no dead link."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+sys.path.append(str(ROOT / "tools"))
+
+from site_stars import escaped  # noqa: E402
+
+GENERATED = ("gallery", "api")  # tools/site_hooks.py puts the pages that their index names into the navigation
+
+
+def planned() -> set[str]:
+    """Pages that the navigation names."""
+    text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    pages = set(re.findall(r"[\w./]+\.md$", text.partition("\nnav:")[2], re.M))
+    for folder in GENERATED:
+        index = (DOCS / folder / "index.md").read_text(encoding="utf-8")
+        pages |= {f"{folder}/{name}" for name in re.findall(r"\]\(([\w.-]+\.md)\)", index)}
+    return pages
+
+
+def test_every_page_has_a_place_and_every_place_a_page():
+    pages = {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")}
+    assert planned() == {page for page in pages if not page.startswith("measured/")}
+
+
+@pytest.mark.parametrize("tool", ["api_pages", "methods_page"])
+def test_generated_pages_are_fresh(tool):
+    command = [sys.executable, str(ROOT / "tools" / f"{tool}.py"), "--check"]
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("path", sorted((DOCS / "quickstart").glob("*.md")), ids=lambda path: path.name)
+def test_quickstarts_are_short(path):
+    assert len(path.read_text(encoding="utf-8").split()) < 900
+
+
+def test_stars_of_formulas_are_no_emphasis():
+    text = "v x*² is *not* **known** at (*this*) a*(x), `b*c`, θ*.\n\n    x*y*z\n\n```\nx*y*\n```"
+    wanted = text.replace("x*²", r"x\*²").replace("a*(x)", r"a\*(x)").replace("θ*", r"θ\*")
+    assert escaped(text) == wanted
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The site as `make docs` builds it; strict, so a dead link, a missing picture or a page without a place fails."""
+    pytest.importorskip("mkdocs", reason="mkdocs is not installed: `make docs` installs it")
+    pytest.importorskip("mkdocstrings", reason="mkdocstrings is not installed: `make docs` installs it")
+    out = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(out)]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    return out
+
+
+@pytest.mark.full
+def test_the_site_builds_strictly(site):
+    assert len(list(site.rglob("*.html"))) >= len(planned())
+
+
+@pytest.mark.full
+def test_the_site_needs_no_network(site):
+    """No script, style, font or picture from elsewhere; links that a reader may follow are fine."""
+    loads = re.compile(
+        r"<(?:script|img|iframe|source)[^>]*\ssrc=\"?(?:https?:)?//|<link[^>]*href=\"?(?:https?:)?//[^>]*stylesheet"
+    )
+    styles = re.compile(r"(?:@import|url\()\s*[\"']?(?:https?:)?//")
+    wrong = [path.name for path in site.rglob("*.html") if loads.search(path.read_text(encoding="utf-8"))]
+    wrong += [path.name for path in site.rglob("*.css") if styles.search(path.read_text(encoding="utf-8"))]
+    assert not wrong
+
+
+@pytest.mark.full
+def test_links_inside_the_site_lead_somewhere(site):
+    """What strict building does not see: links and pictures that were rewritten, and anchors of the API."""
+    dead = []
+    for path in site.rglob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        for link in re.findall(r"(?:href|src)=\"?([^\"\s>#?]+)", text):
+            inside = "://" not in link and not link.startswith(("data:", "mailto:", "/"))
+            if inside and not (path.parent / link).resolve().exists():
+                dead.append(f"{path.relative_to(site)}: {link}")
+    assert not dead

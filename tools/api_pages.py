@@ -1,0 +1,104 @@
+"""Write the API reference: docs/api/, one page for each package, from what the packages export.
+
+Run it after a change of public names: `python tools/api_pages.py`. With `--check` it writes nothing and fails where a
+page is stale. Docstrings are put in when the site is built.
+"""
+
+import ast
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCE, PAGES = ROOT / "src", ROOT / "docs" / "api"
+PACKAGES = (
+    "credo",
+    "credo.networks",
+    "credo.priors",
+    "credo.likelihoods",
+    "credo.methods",
+    "credo.posteriors",
+    "credo.metrics",
+    "credo.diagnostics",
+    "credo.recalibration",
+    "credo.estimators",
+    "credo.comparison",
+    "credo.baselines",
+    "credo.continual",
+    "credo.infinite",
+    "credo.function_space",
+    "credo.refinement",
+    "credo.applications",
+    "credo.applications.active",
+    "credo.applications.detection",
+    "credo.applications.optimise",
+    "credo.adapters",
+    "credo.interchange",
+    "credo.report",
+    "credo.audit",
+)
+NOTE = "<!-- written by `python tools/api_pages.py` -->"
+
+
+def exports(package: str) -> list[str]:
+    """Names that a package imports as themselves or lists in `__all__`; modules are left out.
+
+    `credo.shallow` has no page: its names are those of other packages.
+    """
+    tree = ast.parse(init(package).read_text(encoding="utf-8"))
+    listed = [node for node in tree.body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"]
+    if listed:
+        return [name for name in ast.literal_eval(listed[0].value) if not name.isupper()]
+    found = [
+        (node.module, alias.name)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.asname == alias.name
+    ]
+    return sorted(
+        {name for module, name in found if not is_module(f"{module}.{name}")}, key=lambda name: (name.lower(), name)
+    )
+
+
+def init(package: str) -> Path:
+    return SOURCE.joinpath(*package.split("."), "__init__.py")
+
+
+def is_module(name: str) -> bool:
+    path = SOURCE.joinpath(*name.split("."))
+    return path.is_dir() or path.with_suffix(".py").is_file()
+
+
+def summary(package: str) -> str:
+    text = ast.get_docstring(ast.parse(init(package).read_text(encoding="utf-8"))) or ""
+    return " ".join(text.partition("\n\n")[0].split())
+
+
+def pages() -> dict[str, str]:
+    """Every page of the reference by its file name."""
+    rows = "\n".join(f"| [`{name}`]({name}.md) | {summary(name)} |" for name in PACKAGES)
+    found = {"index.md": f"{NOTE}\n\n# API reference\n\n| package | what it has |\n|---|---|\n{rows}\n"}
+    for name in PACKAGES:
+        entries = "\n\n".join(f"::: {name}.{each}" for each in exports(name))
+        found[f"{name}.md"] = f"{NOTE}\n\n# `{name}`\n\n{summary(name)}\n\n{entries}\n"
+    return found
+
+
+def main(arguments: list[str]) -> int:
+    """Write the pages, or only check them."""
+    PAGES.mkdir(parents=True, exist_ok=True)
+    found = pages()
+    old = {path.name: path.read_text(encoding="utf-8") for path in PAGES.glob("*.md")}
+    if "--check" in arguments:
+        if old != found:
+            print("docs/api is stale: run python tools/api_pages.py.", file=sys.stderr)
+        return int(old != found)
+    for name in old.keys() - found.keys():
+        (PAGES / name).unlink()
+    for name, text in found.items():
+        (PAGES / name).write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,119 @@
+"""Run the examples of the gallery and write their pages: docs/gallery/, with the pictures in docs/images/gallery/.
+
+`make gallery`, or `python tools/gallery.py NAME …` for some of them; `--text` writes new texts and code into pages that
+exist and keeps what was printed. A page is the cells of its example with what each printed and drew.
+"""
+
+import contextlib
+import io
+import os
+import re
+import sys
+import time
+import warnings
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+SCRIPTS = sorted((ROOT / "examples" / "gallery").glob("[0-9]*.py"))
+PAGES = ROOT / "docs" / "gallery"
+PICTURES = ROOT / "docs" / "images" / "gallery"
+MOST_BYTES = 150_000
+SAVED = re.compile(r'^save\(figure, "(\w+)"\)', re.M)  # the pictures of a cell
+
+
+def cells(text: str) -> list[tuple[str, str]]:
+    """("markdown" or "code", source) for every cell of a script in the percent format."""
+    found = []
+    for part in re.split(r"^# %%", text, flags=re.M)[1:]:
+        head, _, body = part.partition("\n")
+        if "[markdown]" in head:
+            found.append(("markdown", re.sub(r"^# ?", "", body.strip(), flags=re.M)))
+        else:
+            found.append(("code", body.strip()))
+    return found
+
+
+def run(script: Path) -> list[str]:
+    """What every code cell printed."""
+    sys.path.insert(0, str(script.parent))
+    scope: dict = {"__name__": "__main__", "__file__": str(script)}
+    found = []
+    for kind, source in cells(script.read_text(encoding="utf-8")):
+        if kind == "code":
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed), warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)
+                exec(compile(source, str(script), "exec"), scope)
+            found.append(printed.getvalue().rstrip())
+    return found
+
+
+def page(script: Path, results: list[str]) -> str:
+    """The page of an example, given what its code cells printed."""
+    name = f"examples/gallery/{script.name}"
+    head = f"<!-- written by `python tools/gallery.py {script.stem}` -->\n\n"
+    parts, left = [], iter(results)
+    for kind, source in cells(script.read_text(encoding="utf-8")):
+        if kind == "markdown":
+            parts.append(source)
+            continue
+        printed = next(left)
+        parts.append(f"```py\n{source}\n```")
+        if printed:
+            parts.append(f"```text\n{printed}\n```")
+        parts += [f"![{title(script)}](../images/gallery/{name}.png)" for name in SAVED.findall(source)]
+    parts.append(f"*Made by `make gallery` from `{name}`; `python {name}` runs it alone.*")
+    return head + "\n\n".join(parts) + "\n"
+
+
+def kept(script: Path) -> list[str]:
+    """What a page already shows as printed, code cell by code cell."""
+    text = (PAGES / f"{script.stem}.md").read_text(encoding="utf-8")
+    found = []
+    for part in re.split(r"^```py\n", text, flags=re.M)[1:]:
+        rest = part.partition("\n```\n")[2]
+        printed = re.match(r"\n```text\n(.*?)\n```\n", rest, re.S)
+        found.append(printed[1] if printed else "")
+    return found
+
+
+def title(script: Path) -> str:
+    return cells(script.read_text(encoding="utf-8"))[0][1].partition("\n")[0].lstrip("# ")
+
+
+def index() -> str:
+    """The first page: a picture and a link for every example that has a page."""
+    text = (
+        "<!-- written by `python tools/gallery.py` -->\n\n# Gallery\n\nShort programs, each about one idea, with what"
+        " they print and draw. They were run on two CPU cores, most of them in less than half a minute."
+        " `size(full, smoke)` in them is a number for the picture and a tiny one for the tests."
+        " `make gallery` runs them all.\n"
+    )
+    for script in SCRIPTS:
+        if (PAGES / f"{script.stem}.md").exists():
+            picture = SAVED.findall(script.read_text(encoding="utf-8"))[0]
+            text += f"\n## [{title(script)}]({script.stem}.md)\n\n![{title(script)}](../images/gallery/{picture}.png)\n"
+    return text
+
+
+def main(arguments: list[str]) -> int:
+    """Write the pages of the examples that are named, or of all."""
+    os.environ["CREDO_GALLERY_OUT"] = str(PICTURES)
+    names = [name for name in arguments if not name.startswith("--")]
+    PAGES.mkdir(parents=True, exist_ok=True)
+    for script in SCRIPTS:
+        if names and script.stem not in names:
+            continue
+        began = time.perf_counter()
+        results = kept(script) if "--text" in arguments else run(script)
+        (PAGES / f"{script.stem}.md").write_text(page(script, results), encoding="utf-8")
+        print(f"{script.stem}: {time.perf_counter() - began:.0f} s", flush=True)
+    (PAGES / "index.md").write_text(index(), encoding="utf-8")
+    large = [path.name for path in PICTURES.glob("*.png") if path.stat().st_size > MOST_BYTES]
+    if large:
+        print(f"Larger than {MOST_BYTES:,} bytes: {', '.join(large)}", file=sys.stderr)
+    return int(bool(large))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
