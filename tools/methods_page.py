@@ -9,12 +9,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from readme_table import TRUTH
+from readme_table import TRUTH, update
 
 from credo.registry import ROWS, Row
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "methods.md"
-BEGIN, END = "<!-- methods:begin -->", "<!-- methods:end -->"
 NETWORKS = {"any": "", "nodes": "networks of at most one hidden layer", "wide": "perceptrons with erf or relu"}
 LIKELIHOODS = {"any": "", "normal": "normal noise or two classes"}
 MANY = 10_000  # rows: enough for a default to choose minibatches
@@ -51,26 +50,5 @@ def table() -> str:
     return "\n".join([*head, *rows])
 
 
-def fresh(text: str) -> str:
-    """The page with the table between its markers as the registry has it now."""
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise SystemExit(f"{PAGE.name} lacks the markers {BEGIN} and {END}.")
-    return f"{before}{BEGIN}\n{table()}\n{END}{after}"
-
-
-def main(arguments: list[str]) -> int:
-    """Write the table, or only check it."""
-    text = PAGE.read_text(encoding="utf-8")
-    new = fresh(text)
-    if "--check" not in arguments:
-        PAGE.write_text(new, encoding="utf-8")
-    elif new != text:
-        print("The table of docs/methods.md is stale: run python tools/methods_page.py.", file=sys.stderr)
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(update(PAGE, table(), "python tools/methods_page.py", sys.argv[1:]))

@@ -36,26 +36,26 @@ def table() -> str:
     return "\n".join([*head, *rows])
 
 
-def fresh(text: str) -> str:
-    """The README with the table between its markers as the registry has it now."""
+def fresh(text: str, rows: str, name: str) -> str:
+    """A page with the table between its markers as the registry has it now."""
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
-        raise SystemExit(f"{README.name} lacks the markers {BEGIN} and {END}.")
-    return f"{before}{BEGIN}\n{table()}\n{END}{after}"
+        raise SystemExit(f"{name} lacks the markers {BEGIN} and {END}.")
+    return f"{before}{BEGIN}\n{rows}\n{END}{after}"
 
 
-def main(arguments: list[str]) -> int:
-    """Write the table, or only check it."""
-    text = README.read_text(encoding="utf-8")
-    new = fresh(text)
+def update(page: Path, rows: str, command: str, arguments: list[str]) -> int:
+    """Write the table into the page, or with `--check` only say whether it is stale."""
+    text = page.read_text(encoding="utf-8")
+    new = fresh(text, rows, page.name)
     if "--check" not in arguments:
-        README.write_text(new, encoding="utf-8")
+        page.write_text(new, encoding="utf-8")
     elif new != text:
-        print("The table of methods in the README is stale: run python tools/readme_table.py.", file=sys.stderr)
+        print(f"The table of methods in {page.name} is stale: run {command}.", file=sys.stderr)
         return 1
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(update(README, table(), "python tools/readme_table.py", sys.argv[1:]))

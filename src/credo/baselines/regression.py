@@ -1,6 +1,7 @@
 """Numbers without a network: a line, a forest, boosted trees and a Gaussian process, each with its spread."""
 
 import warnings
+from abc import ABC, abstractmethod
 from contextlib import nullcontext
 from typing import Any
 
@@ -48,7 +49,7 @@ class Linear:
         return normals(mean[None], std[None])
 
 
-class _Spread:
+class _Spread(ABC):
     """A model whose mixture of normals is narrower or wider than it should be: all deviations from the mean get one
     factor. It and the length of training are those with the best cross-validated log-likelihood."""
 
@@ -81,12 +82,13 @@ class _Spread:
         *_, last = self.components(x)
         return normals(*self.scaled(*last, self.factor))
 
+    @abstractmethod
     def train(self, x: np.ndarray, y: np.ndarray, length: int) -> None:
-        raise NotImplementedError
+        """Learn from scratch."""
 
+    @abstractmethod
     def components(self, x: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
         """Means and standard deviations [K, n] after each of `lengths` up to that of the training."""
-        raise NotImplementedError
 
 
 def _score(means: np.ndarray, stds: np.ndarray, truth: np.ndarray) -> float:

@@ -8,6 +8,7 @@ import numpy as np
 from credo.core.predict import predict
 from credo.core.predictive import Predictive
 from credo.data.encoder import TableEncoder
+from credo.data.scale import on_scale, true_targets
 from credo.metrics.bootstrap import Interval
 from credo.metrics.scores import summarise as scores_of
 from credo.metrics.scores import summarise_with_intervals
@@ -22,14 +23,4 @@ def intervals_of(predictive: Predictive, targets: np.ndarray, weights: Any) -> d
 
 def predictive_at(fit: Any, encoder: TableEncoder, inputs: np.ndarray, seed: int = 0) -> Predictive:
     """The predictive distribution at encoded inputs; the seed decides which weights are drawn."""
-    predictive = predict(jax.random.fold_in(jax.random.key(seed), 1), fit, inputs)
-    if encoder.task != "regression":
-        return predictive
-    return predictive.rescaled(encoder.target_shift, encoder.target_scale)
-
-
-def true_targets(encoder: TableEncoder, encoded: np.ndarray) -> np.ndarray:
-    """Encoded targets on the scale of the table, in float64; class indices stay."""
-    if encoder.task != "regression":
-        return encoded
-    return encoder.target_shift + encoder.target_scale * encoded.astype(np.float64)
+    return on_scale(predict(jax.random.fold_in(jax.random.key(seed), 1), fit, inputs), encoder)

@@ -12,6 +12,7 @@ from credo.baselines import BASELINES, fit_baseline
 from credo.core.predict import predict
 from credo.core.predictive import Predictive
 from credo.data.encoder import TableEncoder
+from credo.data.scale import on_scale, true_targets
 from credo.diagnostics.model_choice import loo
 from credo.errors import InputError, Refusal
 from credo.metrics.distances import crps
@@ -46,7 +47,7 @@ def run_cell(
             predictive, facts = _baseline(name, encoder, given, scored, how["seed"])
         else:
             predictive, facts = _network(name, encoder, given, scored, how)
-        rowwise = row_scores(predictive, _truth(encoder, scored.targets))
+        rowwise = row_scores(predictive, true_targets(encoder, scored.targets))
     except (Refusal, InputError) as error:
         return {"refused": str(error), "seconds": time.perf_counter() - began, "rows": {}}
     rowwise["place"] = rows[1][scored.rows]
@@ -56,7 +57,7 @@ def run_cell(
 def _baseline(name: str, encoder: Any, given: Any, scored: Any, seed: int) -> tuple[Predictive, dict[str, Any]]:
     classes = len(encoder.classes or ())
     model = fit_baseline(name, encoder.task, given.inputs, given.targets, num_classes=classes, seed=seed)
-    return _on_scale(model.predict(scored.inputs), encoder), {"ok": True, "status": "The fit finished."}
+    return on_scale(model.predict(scored.inputs), encoder), {"ok": True, "status": "The fit finished."}
 
 
 def _network(
@@ -70,7 +71,7 @@ def _network(
         "ok": found.status.ok, "status": str(found.status), "seconds_fit": found.timing["seconds_fit"],
         "loo": _loo(found, given), "evidence": _evidence(found, len(given.rows)),
     }  # fmt: skip
-    return _on_scale(predict(key_draws, found, scored.inputs), encoder), facts
+    return on_scale(predict(key_draws, found, scored.inputs), encoder), facts
 
 
 def _loo(found: Any, given: Any) -> float | None:
@@ -92,18 +93,6 @@ def _evidence(found: Any, rows: int) -> float | None:
         return None
     number = float(np.mean(np.asarray(value)))
     return number / rows if np.isfinite(number) else None
-
-
-def _on_scale(predictive: Predictive, encoder: TableEncoder) -> Predictive:
-    if encoder.task != "regression":
-        return predictive
-    return predictive.rescaled(encoder.target_shift, encoder.target_scale)
-
-
-def _truth(encoder: TableEncoder, encoded: np.ndarray) -> np.ndarray:
-    if encoder.task != "regression":
-        return encoded
-    return encoder.target_shift + encoder.target_scale * encoded.astype(np.float64)
 
 
 def row_scores(predictive: Predictive, truth: np.ndarray) -> dict[str, np.ndarray]:
