@@ -87,7 +87,8 @@ def index() -> str:
         "<!-- written by `python tools/gallery.py` -->\n\n# Gallery\n\nShort programs, each about one idea, with what"
         " they print and draw. They were run on two CPU cores, most of them in less than half a minute."
         " `size(full, smoke)` in them is a number for the picture and a tiny one for the tests."
-        " `make gallery` runs them all.\n"
+        " `make gallery` runs them all. They illustrate and do not measure: sizes, priors and seeds are those at which"
+        " a picture shows its point.\n"
     )
     for script in SCRIPTS:
         if (PAGES / f"{script.stem}.md").exists():

@@ -64,6 +64,18 @@ def test_a_line_wins_on_a_line_and_intervals_hold_the_gap(found):
     assert "model" not in found.to_pandas().columns
 
 
+def test_leave_one_out_and_evidence_are_on_the_scale_of_the_table(frame):
+    """A target in other units changes every log density by the logarithm of the units."""
+    table, rows = frame.drop(columns="group"), []
+    for units in (1, 1000):
+        found = credo.compare(
+            table.assign(y=units * table["y"]), "y", methods="laplace", baselines="linear", folds=2, network="mlp:"
+        )
+        rows.append(next(row for row in found.table if row["model"] == "laplace"))
+    for name in ("loo", "evidence", "log_likelihood"):
+        assert abs(rows[0][name] - rows[1][name] - np.log(1000)) < 1e-2
+
+
 def test_the_interval_of_a_gap_covers_its_truth():
     # 200 pairs of models with a gap of 0.1 over 200 rows: 90 % intervals hold it 180 times, with a standard deviation
     # of 4.2; below 160 with a probability of 10⁻⁵.

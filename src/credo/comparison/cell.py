@@ -69,7 +69,8 @@ def _network(
     found = fit(key_fit, model, given[:3], method, steps=how["steps"], budget=how["budget"], progress=False)
     facts = {
         "ok": found.status.ok, "status": str(found.status), "seconds_fit": found.timing["seconds_fit"],
-        "loo": _loo(found, given), "evidence": _evidence(found, len(given.rows)),
+        "loo": _on_table(_loo(found, given), encoder),
+        "evidence": _on_table(_evidence(found, len(given.rows)), encoder),
     }  # fmt: skip
     return on_scale(predict(key_draws, found, scored.inputs), encoder), facts
 
@@ -93,6 +94,11 @@ def _evidence(found: Any, rows: int) -> float | None:
         return None
     number = float(np.mean(np.asarray(value)))
     return number / rows if np.isfinite(number) else None
+
+
+def _on_table(value: float | None, encoder: TableEncoder) -> float | None:
+    """A log density of standardised targets as one of the table's own, which held-out scores are too."""
+    return None if value is None else value - float(np.log(encoder.target_scale).sum())
 
 
 def row_scores(predictive: Predictive, truth: np.ndarray) -> dict[str, np.ndarray]:

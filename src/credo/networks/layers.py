@@ -33,10 +33,9 @@ def conv(
     """z[o, y, x] = b[o] + Σ_{i, j, c} K[i, j, c, o] h[c, sy + i − p, sx + j − p], zero outside of the map.
 
     On a CPU it is a product of the kernel with patches: XLA's own convolution takes several times as long inside of a
-    compiled loop, and every fit is one. So it is elsewhere where there are few channels: on an H200 a step of LeNet
-    takes 0.7 and a step of ten LeNets 0.5 of the time that it takes with the library's convolution. The bias is a row
-    of the kernel there, so that its gradient is a part of the product's. Patches are made and multiplied row by row of
-    the window, or all at once where there are few channels.
+    compiled loop, and every fit is one. So it is elsewhere where there are few channels, for which libraries of
+    convolutions are not made. The bias is a row of the kernel there, so that its gradient is a part of the product's.
+    Patches are made and multiplied row by row of the window, or all at once where there are few channels.
 
     Args:
         kernel: [height, width, in, out].
