@@ -1,7 +1,10 @@
 """The page: whole, self-contained, and safe whatever the columns are called."""
 
 import dataclasses
+import json
 import re
+from base64 import b64encode
+from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -18,6 +21,7 @@ from .conftest import EVIL, make_run, numbers_table
 EVERY = ["In words", "Status and advice", "Scores", "Predictions", "Calibration", "Noise and lack of knowledge"]
 EVERY += ["What the inputs do", "Can this be believed?", "Training", "Configuration", "Versions"]
 VOID = {"meta", "br", "path", "use", "rect", "image"}
+MOST = 3_000_000  # bytes of a page
 
 
 class Check(HTMLParser):
@@ -54,11 +58,18 @@ class Check(HTMLParser):
 
 
 def check(text: str) -> Check:
-    """A page that is well formed, needs nothing from outside and runs nothing."""
+    """A page that is well formed, needs nothing from outside and runs one script, our own."""
     found = Check(text)
     assert found.stack == []
-    assert not re.search(r"https?:|@import|url\((?!#)", text)
-    assert not {"script", "link", "iframe", "object"} & found.tags
+    assert not re.search(r"https?:|@import|url\((?!#)|\bfetch\(|XMLHttpRequest|eval\(|innerHTML", text)
+    assert not {"link", "iframe", "object"} & found.tags
+    plots = re.findall(r'<script type="application/json">(.*?)</script>', text, re.DOTALL)
+    assert all(json.loads(plot)["axes"] for plot in plots)
+    own = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    assert len(own) == bool(plots)
+    assert text.count("<script") == len(plots) + len(own)
+    for script in own:  # the browser runs this one alone
+        assert f"sha256-{b64encode(sha256(script.encode()).digest()).decode()}" in text
     assert all(link.startswith(("#", "data:")) for link in found.links)
     assert len(found.ids) == len(set(found.ids))
     assert all(link[1:] in found.ids for link in found.links if link.startswith("#"))
@@ -84,8 +95,9 @@ def test_names_are_escaped(sampler) -> None:
     text = render([run, run])
     check(text)
     assert "alert" in text
-    assert "<script" not in text
+    assert "<script>alert" not in text
     assert "&lt;script&gt;" in text
+    assert r"\u003cscript\u003e" in text  # in the data of the plots
 
 
 @pytest.mark.full

@@ -6,6 +6,7 @@ from scipy.stats import binom
 
 from credo.report.judge import wilson
 from credo.report.style import INK, MODEL, MUTED, WRONG, axes, legend
+from credo.report.told import spans, tell
 from credo.report.views import ClassView, RealView
 
 LEVELS = np.linspace(0.05, 0.95, 19)
@@ -47,7 +48,9 @@ def coverage_curve(view: RealView) -> Figure:
     low, high = (binom.ppf(q, count, fine) / count for q in (0.025, 0.975))
     area.fill_between(fine, low, high, color=MUTED, alpha=0.28, lw=0, label="95 % range if calibrated")
     area.plot([0, 1], [0, 1], color=INK, lw=1)
-    area.plot(LEVELS, observed, color=MODEL, lw=1.8, marker="o", ms=4, label="observed")
+    line = area.plot(LEVELS, observed, color=MODEL, lw=1.8, marker="o", ms=4, label="observed")[0]
+    by_chance = spans(*(binom.ppf(q, count, LEVELS) / count for q in (0.025, 0.975)))
+    tell(line, about={"95 % range if calibrated": by_chance})
     area.text(0.04, 0.95, "too wide", color=MUTED, fontsize=9.5, va="top")
     area.text(0.96, 0.05, "too narrow", color=MUTED, fontsize=9.5, ha="right")
     area.set(xlim=(0, 1), ylim=(0, 1.02))
@@ -72,7 +75,8 @@ def reliability(view: ClassView, bins: int = 10) -> Figure:
         x, y = float(view.confidence[some].mean()), right / count
         low, high = wilson(right, count)
         area.vlines(x, low, high, color=MODEL, alpha=0.45, lw=3)
-        area.scatter([x], [y], s=34, color=MODEL, lw=0, zorder=3)
+        dot = area.scatter([x], [y], s=34, color=MODEL, lw=0, zorder=3)
+        tell(dot, f"{count:,} row{'s' * (count != 1)}", about={"95 % range": spans([low], [high])})
         area.text(0.5 * (edges[i] + edges[i + 1]), 1.075, f"{count:,}", color=INK, fontsize=8.5, ha="center")
     area.plot([], [], color=MODEL, marker="o", lw=3, alpha=0.8, label="observed, 95 % range")
     pad = 0.03 * (1 - start)

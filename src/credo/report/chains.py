@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from credo.report.style import CYCLE, INK, MODEL, MUTED, NOISE, SIZE, axes, legend
+from credo.report.told import digits, tell
 
 MOST_CHAINS = 8
 
@@ -41,7 +42,9 @@ def ranks(counts: Sequence[Sequence[int]], name: str) -> Figure:
     for i, (row, even) in enumerate(zip(shown, expected)):
         base = len(shown) - 1 - i
         heights = 0.86 * row / even[0] / most
-        area.stairs(base + heights, edges, baseline=base, fill=True, color=CYCLE[i % len(CYCLE)], alpha=0.6)
+        steps = area.stairs(base + heights, edges, baseline=base, fill=True, color=CYCLE[i % len(CYCLE)], alpha=0.6)
+        counted = {"draws": [digits(v) for v in row], "where chains agree": [digits(even[0])] * bins}
+        tell(steps, "", places=((edges[:-1] + edges[1:]) / 2, base + heights), about=counted)
         label = "where chains agree" if i == 0 else "_"
         area.hlines(base + 0.86 / most, 0, 1, color=INK, lw=1, ls="--", label=label)
         area.axhline(base, color=MUTED, lw=0.6)

@@ -1,29 +1,123 @@
-"""Several runs beside each other, and whether the best is better by more than chance."""
+"""Several runs beside each other: ranked on the rows that all of them held out, with intervals of the differences."""
 
 from collections.abc import Sequence
+from functools import reduce
+from typing import Any
 
 import numpy as np
 
-from credo.report.html import Section, links, paragraphs, table
+from credo.comparison.cell import row_scores
+from credo.comparison.result import Comparison, summarised
+from credo.report.comparison import best_cells, figure, rows_of
+from credo.report.html import Section, gallery, links, paragraphs, table
 from credo.report.run import RunData
 from credo.report.tables import cell, in_order, meaning
-from credo.report.words import number
 
 SKIPPED = ("seconds_compile", "seconds_run")
+LEVEL = 0.95
+CAPTIONS = {
+    "ranking": "Left: distance to the first in log-likelihood per row, both on the same rows, with its interval; an "
+    "interval that reaches zero is a difference that chance could explain. Right: seconds of the whole fit."
+}
 
 
 def comparison(runs: Sequence[RunData], anchors: Sequence[str]) -> Section:
-    """A table of scores with one row for each run, and what can be said about it."""
-    names = list(dict.fromkeys(n for run in runs for n in in_order(run.metrics) if n not in SKIPPED))
-    head = ["Run", "Method", *(meaning(n).label for n in names)]
-    rows = [
-        [run.name, _method(run), *(cell(n, run.metrics.get(n)) for n in names)] for run in runs
-    ]  # fmt: skip
-    best = [(i, j + 2) for j, n in enumerate(names) for i in _best(runs, n)]
-    body = table(head, rows, numbers=True, best=best)
-    body += paragraphs(_words(runs))
+    """The ranking where runs have rows in common, a table of all scores, and links to each run."""
+    found = ranking(runs)
+    body = paragraphs([_why_not(runs)]) if found is None else _ranked(runs, found)
+    body += "<h3>All scores</h3>" + _scores(runs)
+    body += paragraphs(["Each run on the rows that it was scored on.", "The best of each score is in bold."])
     body += links(dict(zip(anchors, (run.name for run in runs))))
     return Section("Comparison", body)
+
+
+def ranking(runs: Sequence[RunData]) -> Comparison | None:
+    """The runs that were scored, best first, on the rows that all of them have; None where that says nothing.
+
+    Args:
+        runs: with different names.
+    """
+    scored = [run for run in runs if run.predictive is not None and run.targets is not None]
+    places = shared_rows(scored) if len(scored) > 1 else None
+    if places is None:
+        return None
+    cells: dict[str, list[dict[str, Any]]] = {}
+    for run, here in zip(scored, places):
+        assert run.predictive is not None
+        assert run.targets is not None
+        rows = {name: values[here] for name, values in row_scores(run.predictive, run.targets).items()}
+        rows["place"] = np.arange(len(here))
+        seconds = float(run.metrics.get("seconds_fit", np.nan))
+        sound = run.fit is None or run.fit.status.ok
+        cells[run.name] = [{"rows": rows, "seconds": seconds, "ok": sound}]
+    ranked, rowwise = summarised(cells, LEVEL, 0)
+    task = "" if scored[0].predictive is None else scored[0].predictive.kind
+    return Comparison(ranked, {}, LEVEL, task, None, len(places[0]), 1, [], rowwise)
+
+
+def shared_rows(runs: Sequence[RunData]) -> list[np.ndarray] | None:
+    """Where each run has the rows that all of them have; None where there are not two, or where they cannot be told.
+
+    Rows of one table are known by their numbers. Other rows are taken for the same where all their targets are.
+    """
+    targets = [np.asarray(run.targets) for run in runs]
+    if len({_labels(run) for run in runs}) > 1 or len({t.shape[1:] for t in targets}) > 1:
+        return None
+    sources, numbers = {run.source for run in runs}, [run.row_numbers for run in runs if run.row_numbers is not None]
+    if len(sources) == 1 and None not in sources and len(numbers) == len(runs):
+        common = reduce(np.intersect1d, numbers)
+        places = [np.array([np.flatnonzero(n == row)[0] for row in common], int) for n in numbers]
+    else:
+        places = [np.arange(len(t)) for t in targets]
+    first = targets[0][places[0]]
+    alike = all(np.array_equal(first, t[here]) for t, here in zip(targets, places))
+    return places if alike and len(first) > 1 else None
+
+
+def _labels(run: RunData) -> tuple[str, ...] | None:
+    """The classes, whose order gives the targets their meaning."""
+    classes = None if run.encoder is None else run.encoder.classes
+    return None if classes is None else tuple(map(str, classes))
+
+
+def _ranked(runs: Sequence[RunData], found: Comparison) -> str:
+    methods = {run.name: _method(run) for run in runs}
+    head, rows = rows_of(found)
+    head = ["Run", "Method", *(name[:1].upper() + name[1:] for name in head[1:])]
+    rows = [[name, methods[row["model"]], *rest] for row, (name, *rest) in zip(found.table, rows)]
+    best = [(i, j + 1) for i, j in best_cells(found)]
+    own = {len(run.targets) for run in runs if run.targets is not None}
+    which = "the same" if own == {found.rows} else "the"
+    notes = [
+        *found.sentences(),
+        f"All scores of this table are means over {which} {found.rows:,} rows that every run held out.",
+        f"Behind the first: nats per row, with the {100 * LEVEL:.0f} % interval of a bootstrap over rows.",
+        "Predictions were drawn anew for it, so that its last digits may differ from scores saved with the runs.",
+    ]
+    if any(row["failed"] for row in found.table):
+        notes.append("* marks fits with an alarm, such as chains that did not agree.")
+    missing = [run.name for run in runs if run.name not in found.rowwise]
+    if missing:
+        notes.append(f"Without scored rows, and so not ranked: {', '.join(missing)}.")
+    return (
+        table(head, rows, numbers=True, best=best)
+        + paragraphs(notes)
+        + gallery({"ranking": figure(found)}, CAPTIONS, "comparison")
+    )
+
+
+def _why_not(runs: Sequence[RunData]) -> str:
+    if sum(run.predictive is not None for run in runs) < 2:
+        return "Fewer than two runs were scored, so there is nothing to rank."
+    return "The runs were scored on different rows, so they are not ranked, and small differences mean little."
+
+
+def _scores(runs: Sequence[RunData]) -> str:
+    names = list(dict.fromkeys(n for run in runs for n in in_order(run.metrics) if n not in SKIPPED))
+    head = ["Run", "Method", *(meaning(n).label for n in names)]
+    rows = [[run.name, _method(run), *(cell(n, run.metrics.get(n)) for n in names)] for run in runs]
+    best = [(i, j + 2) for j, n in enumerate(names) for i in _best(runs, n)]
+    return table(head, rows, numbers=True, best=best)
 
 
 def _method(run: RunData) -> str:
@@ -38,28 +132,3 @@ def _best(runs: Sequence[RunData], name: str) -> list[int]:
     if not sign or len(known) < 2:
         return []
     return [i for i, v in enumerate(values) if v is not None and sign * v == max(known)]
-
-
-def _words(runs: Sequence[RunData]) -> list[str]:
-    said = ["The best of each score is in bold."]
-    scored = [run for run in runs if run.predictive is not None and run.targets is not None]
-    if len(scored) < 2:
-        return said
-    first = scored[0].targets
-    if not all(_same(first, run.targets) for run in scored[1:]):
-        return [*said, "The runs were scored on different rows, so small differences mean little."]
-    rows = [np.asarray(run.predictive.log_prob(run.targets)) for run in scored]  # type: ignore[union-attr]
-    order = np.argsort([-r.mean() for r in rows])
-    gap = rows[order[0]] - rows[order[1]]
-    error = gap.std(ddof=1) / np.sqrt(len(gap)) if len(gap) > 1 else np.inf
-    clear = gap.mean() > 2 * error
-    said.append(
-        f"By log-likelihood {scored[order[0]].name} leads {scored[order[1]].name} by {number(gap.mean())} ± "
-        f"{error:.2g} nats per row (± one standard error over the same {len(gap):,} rows): "
-        + ("more than chance would explain." if clear else "no more than chance could explain.")
-    )
-    return said
-
-
-def _same(first: np.ndarray | None, second: np.ndarray | None) -> bool:
-    return first is not None and second is not None and np.array_equal(first, second)

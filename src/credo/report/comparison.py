@@ -4,12 +4,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from credo.applications.records import write_whole
 from credo.report.html import Section, bullets, gallery, page, paragraphs, table
-from credo.report.style import CYCLE, INK, MUTED, dress, plain
+from credo.report.style import CYCLE, INK, MUTED, dress, legend, plain
+from credo.report.told import digits, spans, tell
 
 COLUMNS = {
     "log_likelihood": "log-likelihood",
@@ -29,7 +31,7 @@ LARGER = {"log_likelihood": 1, "accuracy": 1, "rmse": -1, "crps": -1, "brier": -
 def rows_of(found: Any) -> tuple[list[str], list[list[str]]]:
     """Headings and cells, as text."""
     shown = [name for name in COLUMNS if any(row.get(name) is not None for row in found.table)]
-    head = ["model", *(COLUMNS[name] for name in shown)]
+    head = ["model", *("seconds" if name == "seconds" and found.folds == 1 else COLUMNS[name] for name in shown)]
     head.insert(2, "behind the first")
     body = []
     for row in found.table:
@@ -68,32 +70,42 @@ def figure(found: Any) -> Figure:
     made = Figure(figsize=(9.6, 1.5 + 0.34 * len(rows)), dpi=110, layout="constrained")
     left, right = made.subplots(1, 2, sharey=True, width_ratios=[2, 1])
     dress(left, "Behind the first, per row", "nats (left is better)", "")
-    dress(right, "Time", "seconds per fold", "")
+    dress(right, "Time", "seconds" if found.folds == 1 else "seconds per fold", "")
     places = np.arange(len(rows))[::-1]
-    baselines = _baselines()
-    colours = [MUTED if row["model"] in baselines else CYCLE[0] for row in rows]
-    for place, row, colour in zip(places, rows, colours):
-        left.plot([row["behind_low"], row["behind_high"]], [place, place], color=colour, lw=2.2, solid_capstyle="round")
-        left.plot(row["behind"], place, "o", color=colour, ms=6)
-        right.plot(row["seconds"], place, "o", color=colour, ms=6)
+    base = np.array([row["model"] in _baselines() for row in rows], bool)
+    for some, colour, marker, name in ((~base, CYCLE[0], "o", "networks"), (base, MUTED, "s", "baselines")):
+        _dots(left, right, [row for row, one in zip(rows, some) if one], places[some], colour, marker, name)
     left.axvline(0, color=INK, lw=0.8, alpha=0.5)
     widest = max((row["behind_high"] for row in rows), default=1.0)
     # One hopeless model must not squeeze the others into a line.
     middle = float(np.median([row["behind_high"] for row in rows])) if rows else 1.0
     if widest > 20 * max(middle, 1e-3):
         left.set_xscale("symlog", linthresh=max(middle, 1e-3))
-    spent = [row["seconds"] for row in rows] or [1.0]
+    spent = [row["seconds"] for row in rows if np.isfinite(row["seconds"])] or [1.0]
     right.set_xscale("log")
     right.set_xlim(10 ** np.floor(np.log10(min(spent))), 10 ** np.ceil(np.log10(max(spent) * 1.01)))
     right.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     right.xaxis.set_minor_formatter(NullFormatter())
     left.set_yticks(places, [plain(row["model"], 24) for row in rows])
-    handles = [left.plot([], [], "o", color=c)[0] for c in (CYCLE[0], MUTED)]
-    if any(c == MUTED for c in colours):
-        box = made.legend(handles, ["networks", "baselines"], loc="outside lower center", ncols=2, frameon=False)
-        for text in box.get_texts():
-            text.set_color(INK)
+    left.set_ylim(-0.6, len(rows) - 0.4)
+    if base.any():
+        legend(made)
     return made
+
+
+def _dots(
+    left: Axes, right: Axes, rows: list[dict[str, Any]], places: np.ndarray, colour: str, marker: str, name: str
+) -> None:
+    """One mark with its interval for each row on the left, and one at its seconds on the right."""
+    if not rows:
+        return
+    low, high = ([row[f"behind_{end}"] for row in rows] for end in ("low", "high"))
+    left.hlines(places, low, high, color=colour, lw=2.2)
+    behind = left.scatter([row["behind"] for row in rows], places, s=36, color=colour, marker=marker, label=name)
+    cost = right.scatter([row["seconds"] for row in rows], places, s=36, color=colour, marker=marker)
+    scores = {"log-likelihood": [digits(row["log_likelihood"]) for row in rows]}
+    tell(behind, "", about={"interval": spans(low, high)} | scores)
+    tell(cost, "")
 
 
 def _baselines() -> tuple[str, ...]:

@@ -1,7 +1,9 @@
 """The pieces of a page: sections, tables, figures and lists of sentences, with every text escaped."""
 
+from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from html import escape
 from importlib.resources import files
 from string import Template
@@ -10,6 +12,8 @@ from matplotlib.figure import Figure
 
 from credo.report.style import WIDE
 from credo.report.svg import inline_svg
+
+SCRIPTS = ("scale", "drawing", "reading", "box", "touch", "plot")
 
 
 @dataclass(frozen=True)
@@ -30,12 +34,30 @@ def page(title: str, sections: Sequence[Section], subtitle: str = "") -> str:
         sections: in order.
         subtitle: a line under the heading, plain text.
     """
+    body = "\n".join(_section(section) for section in sections)
+    script = _script() if "application/json" in body else ""
     return _template("page.html").substitute(
         title=escape(title),
         subtitle=f"<p class='subtitle'>{escape(subtitle)}</p>" if subtitle else "",
-        style=_text("style.css"),
-        body="\n".join(_section(section) for section in sections),
+        style=_text("templates/style.css"),
+        policy=_policy(script),
+        hint=_text("templates/hint.html") if script else "",
+        body=body,
+        script=f"<script>{script}</script>" if script else "",
     )
+
+
+def _script() -> str:
+    """The script of all plots; one function, so that it leaves no names behind."""
+    parts = "\n".join(_text(f"assets/{name}.js") for name in SCRIPTS)
+    return f'(() => {{\n"use strict";\n{parts}}})();\n'
+
+
+def _policy(script: str) -> str:
+    """What a browser may do with the page: load nothing, and run this one script, whatever names a table has."""
+    own = b64encode(sha256(script.encode()).digest()).decode()
+    allowed = f"'sha256-{own}'" if script else "'none'"
+    return f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src {allowed}"
 
 
 def _section(section: Section) -> str:
@@ -106,8 +128,8 @@ def gallery(given: Mapping[str, Figure], captions: Mapping[str, str], prefix: st
 
 
 def _text(name: str) -> str:
-    return (files("credo.report") / "templates" / name).read_text(encoding="utf-8")
+    return files("credo.report").joinpath(name).read_text(encoding="utf-8")
 
 
 def _template(name: str) -> Template:
-    return Template(_text(name))
+    return Template(_text(f"templates/{name}"))

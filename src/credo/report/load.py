@@ -35,6 +35,7 @@ def load_run_data(folder: Path | str, table: pd.DataFrame | Path | str | None = 
     if any(key.startswith("test_") for key in run.metrics):
         known["metrics"] = run.metrics
     held = run.heldout
+    known |= {"row_numbers": held.get("rows"), "source": run.table.get("digest")}
     return RunData.from_encoded(name, run.fit, run.encoder, held["inputs"], held["targets"], **known)
 
 

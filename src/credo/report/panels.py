@@ -13,6 +13,7 @@ from credo.applications import Effects, PartialDependence
 from credo.data.columns import NumericColumn
 from credo.data.decode import decode, feature_groups, known
 from credo.report.style import CYCLE, INK, MODEL, WIDE, dress, legend, plain, thinned
+from credo.report.told import spans, tell
 from credo.report.words import number, percent
 
 MOST_PANELS = 12
@@ -25,11 +26,17 @@ UNNAMED = "_"  # what matplotlib leaves out of legends
 
 
 class Line(NamedTuple):
-    """One line of every panel: its name, its place among the outputs (None: there is one) and its colour."""
+    """One line of every panel: its name, its place among the outputs (None: there is one), its colour."""
 
     name: str
     output: int | None
     colour: str
+    in_legend: bool = True
+
+    @property
+    def label(self) -> str:
+        """What the legend says."""
+        return self.name if self.in_legend else UNNAMED
 
     def of(self, values: np.ndarray) -> np.ndarray:
         """The values of this output."""
@@ -96,33 +103,38 @@ def _panel(area: Axes, curve: PartialDependence, column: Any, rows: np.ndarray, 
     at = decode(column, curve.grid.values)
     shapes = np.stack([curve.mean, curve.lower, curve.upper])
     for i, line in enumerate(lines):
-        band = f"{percent(curve.level)} of the posterior" if first and not i else UNNAMED
-        shown = line if first else line._replace(name=UNNAMED)
+        held = f"{percent(curve.level)} of the posterior"
+        band = held if first and not i else UNNAMED
+        shown = line if first else line._replace(in_legend=False)
         if at.dtype == object:
             aside = 0.2 * (i - (len(lines) - 1) / 2)
-            _dots(area, at, curve.grid.shares, line.of(shapes), shown, band, aside)
+            _dots(area, at, curve.grid.shares, line.of(shapes), shown, band, held, aside)
         else:
-            _band(area, at, line.of(shapes), shown, band)
+            _band(area, at, line.of(shapes), shown, band, held)
     if at.dtype != object:
         _ticks(area, at, decode(column, rows), "rows" if first else UNNAMED)
         _axis(area, column, at)
 
 
-def _band(area: Axes, at: np.ndarray, shapes: np.ndarray, line: Line, band: str) -> None:
+def _band(area: Axes, at: np.ndarray, shapes: np.ndarray, line: Line, band: str, held: str) -> None:
     middle, low, high = shapes
     area.fill_between(at, low, high, color=line.colour, alpha=0.3, lw=0, label=band)
-    area.plot(at, middle, color=line.colour, lw=1.7, label=line.name, marker="o" if len(at) <= FEW else "", ms=4)
+    drawn = area.plot(
+        at, middle, color=line.colour, lw=1.7, label=line.label, marker="o" if len(at) <= FEW else "", ms=4
+    )[0]
+    tell(drawn, line.name, about={held: spans(low, high)})
 
 
 def _dots(
-    area: Axes, at: np.ndarray, shares: np.ndarray, shapes: np.ndarray, line: Line, band: str, aside: float
+    area: Axes, at: np.ndarray, shares: np.ndarray, shapes: np.ndarray, line: Line, band: str, held: str, aside: float
 ) -> None:
     """One dot with its interval for each category, the commonest where there are many."""
     kept = sorted(np.argsort(-shares, kind="stable")[:MOST_LABELS], key=lambda i: str(at[i]))
     middle, low, high = shapes[:, kept]
     place = np.arange(len(kept))
     area.vlines(place + aside, low, high, color=line.colour, alpha=0.4, lw=5, label=band)
-    area.plot(place + aside, middle, color=line.colour, lw=0, marker="o", ms=5, label=line.name)
+    drawn = area.plot(place + aside, middle, color=line.colour, lw=0, marker="o", ms=5, label=line.label)[0]
+    tell(drawn, line.name, about={held: spans(low, high)})
     labels = [plain(at[i], 12) for i in kept]
     if sum(map(len, labels)) > 24:
         area.set_xticks(place, labels, rotation=35, ha="right", rotation_mode="anchor")

@@ -94,7 +94,8 @@ def of_views(given: list[View], fit: Any = None, inputs: Any = None, encoder: An
             parts = ({"curve": drawn} if drawn else {}) | _of_numbers(view, along=drawn is not None)
         found |= {name + (f"_{i + 1}" if i else ""): figure for name, figure in parts.items()}
         for figure in parts.values() if len(given) > 1 else ():
-            retitle(figure.axes[0], f"{title_of(figure.axes[0])}: {plain(view.name, 20)}")
+            first, *more = title_of(figure.axes[0]).split("\n")
+            retitle(figure.axes[0], "\n".join([f"{first}: {plain(view.name, 20)}", *more]))
     return found
 
 
@@ -149,12 +150,12 @@ def _curve(view: RealView, output: int, fit: Any, inputs: Any, encoder: Any) -> 
     shift, scale, name = _input_scale(encoder)
     observed = None if view.target is None else (shift + scale * x, view.target)
     if fit is None or encoder is None:
-        return regression.curve(view, shift + scale * x, name, observed)
+        return regression.curve(view, shift + scale * x, name, observed, view)
     margin = 0.05 * np.ptp(x)
     grid = np.linspace(x.min() - margin, x.max() + margin, CURVE_POINTS)
     along = views(_predict(fit, grid[:, None], encoder), None, encoder)[output]
     assert isinstance(along, RealView)
-    return regression.curve(along, shift + scale * grid, name, observed)
+    return regression.curve(along, shift + scale * grid, name, observed, view)
 
 
 def _input_scale(encoder: Any) -> tuple[float, float, str]:

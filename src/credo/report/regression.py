@@ -18,7 +18,8 @@ from credo.report.style import (
     shown,
     thinned,
 )
-from credo.report.views import RealView
+from credo.report.told import digits, spans, tell
+from credo.report.views import RealView, which
 
 HALF_WIDTH = 1.645  # standard deviations on each side of a Gaussian's central 90 %
 
@@ -43,7 +44,8 @@ def predicted_observed(view: RealView) -> Figure:
         some = rows[view.inside[rows] == inside]
         area.vlines(view.mean[some], view.lower[some], view.upper[some], color=colour, alpha=0.28, lw=1.3)
         marker, size = ("o", 20) if inside else ("X", 38)
-        area.scatter(view.mean[some], view.target[some], s=size, color=colour, marker=marker, lw=0, label=label)
+        dots = area.scatter(view.mean[some], view.target[some], s=size, color=colour, marker=marker, lw=0, label=label)
+        tell(dots, about={"90 % interval": spans(view.lower[some], view.upper[some])} | which(view, some))
     legend(figure, 3)
     return figure
 
@@ -53,14 +55,16 @@ def curve(
     x: np.ndarray,
     x_name: str,
     observed: tuple[np.ndarray, np.ndarray] | None = None,
+    source: RealView | None = None,
     size: tuple[float, float] = WIDE,
 ) -> Figure:
-    """The prediction along one input, noise and lack of knowledge told apart."""
+    """The prediction along one input, noise and lack of knowledge told apart; `source` has the observed rows."""
     figure, area = axes(f"{plain(view.name)} along {plain(x_name)}", plain(x_name), plain(view.name), size)
     bands(area, view, x)
     if observed is not None:
         rows = thinned(len(observed[0]))
-        area.scatter(observed[0][rows], observed[1][rows], s=14, color=INK, lw=0, zorder=4, label="observed")
+        dots = area.scatter(observed[0][rows], observed[1][rows], s=14, color=INK, lw=0, zorder=4, label="observed")
+        tell(dots, about=which(view if source is None else source, rows))
     legend(figure, 4)
     return figure
 
@@ -79,7 +83,11 @@ def bands(area: Axes, view: RealView, x: np.ndarray, *, labels: bool = True) -> 
     if half.any():
         known = "not known: the mean, 90 %" if labels else None
         area.fill_between(x, inner_low, inner_high, color=MODEL, alpha=0.5, lw=0, label=known)
-    area.plot(x, mean, color=INK, lw=1.6, label="mean" if labels else None)
+    line = area.plot(x, mean, color=INK, lw=1.6, label="mean" if labels else None)[0]
+    about = {"90 % of observations": spans(low, high)}
+    if half.any():
+        about["the mean, 90 %"] = spans(inner_low, inner_high)
+    tell(line, "mean", about=about)
 
 
 def sorted_predictions(view: RealView) -> Figure:
@@ -95,7 +103,9 @@ def sorted_predictions(view: RealView) -> Figure:
     pick = RealView(view.name, *(v[order] for v in (view.mean, view.aleatoric, view.epistemic, view.lower, view.upper)))
     bands(area, pick, place)
     if view.target is not None:
-        area.scatter(place, view.target[order], s=13, color=INK, lw=0, zorder=4, label="observed")
+        dots = area.scatter(place, view.target[order], s=13, color=INK, lw=0, zorder=4, label="observed")
+        about = {"predicted": [digits(v) for v in pick.mean], "90 % interval": spans(pick.lower, pick.upper)}
+        tell(dots, about=about | which(view, order))
     legend(figure, 4)
     return figure
 
@@ -114,9 +124,12 @@ def residuals(view: RealView) -> Figure:
     area.axhspan(-HALF_WIDTH, HALF_WIDTH, color=MUTED, alpha=0.16, lw=0, label="where 90 % should lie (±1.64)")
     area.axhline(0, color=INK, lw=1)
     inside = np.abs(scaled) <= HALF_WIDTH
-    for some, colour, marker, dot in ((inside, MODEL, "o", 18), (~inside, WRONG, "X", 38)):
+    for some, colour, marker, dot, name in ((inside, MODEL, "o", 18, "inside"), (~inside, WRONG, "X", 38, "outside")):
         pick = rows[some[rows]]
-        area.scatter(view.mean[pick], scaled[pick], s=dot, color=colour, marker=marker, lw=0)
+        label = None if some is inside else "outside"
+        dots = area.scatter(view.mean[pick], scaled[pick], s=dot, color=colour, marker=marker, lw=0, label=label)
+        error = [digits(v) for v in view.target[pick] - view.mean[pick]]
+        tell(dots, f"{name} the band", about={"error": error} | which(view, pick))
     reach = max(3.0, 1.08 * float(np.abs(scaled[rows]).max()))
     area.set_ylim(-reach, reach)
     legend(figure, 2)

@@ -42,6 +42,8 @@ class RunData:
         notes: sentences to show with the status.
         versions: package → version of the run.
         rows: what the scored rows are: "held-out", "training", "new".
+        row_numbers: the place of each scored row in its table, from 0.
+        source: a digest of that table.
     """
 
     name: str
@@ -55,6 +57,8 @@ class RunData:
     notes: Sequence[str] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
     rows: str = "held-out"
+    row_numbers: np.ndarray | None = None
+    source: str | None = None
 
     @classmethod
     def from_predictions(
@@ -139,7 +143,7 @@ class RunData:
     @cached_property
     def views(self) -> list[View]:
         """The predictions, output by output."""
-        return [] if self.predictive is None else views(self.predictive, self.targets, self.encoder)
+        return [] if self.predictive is None else views(self.predictive, self.targets, self.encoder, self.row_numbers)
 
 
 def predict_rows(

@@ -22,6 +22,18 @@ PLACES = {
 MOST_FEATURES = 60
 
 
+def short_sections(run: RunData, level: int) -> list[Section]:
+    """A run without its figures, for a page that has many."""
+    more = "The figures of this run are left out to keep the page small; they are in its own report."
+    body = f"<div class='summary'>{paragraphs(summary(run))}</div>{paragraphs([more])}"
+    return [Section("In words", body, level), *_scores(run, level)]
+
+
+def _scores(run: RunData, level: int) -> list[Section]:
+    head = ("Score", "Value", "What it says")
+    return [Section("Scores", table(head, score_rows(run.metrics)), level)] if run.metrics else []
+
+
 def run_sections(run: RunData, level: int = 2, prefix: str = "run") -> list[Section]:
     """Everything about a run, in reading order; `prefix` is unique within the page."""
     drawn = of_views(run.views, run.fit, run.inputs, run.encoder)
@@ -32,9 +44,7 @@ def run_sections(run: RunData, level: int = 2, prefix: str = "run") -> list[Sect
     ]
     if run.fit is not None:
         sections.append(belief(run.fit, level, prefix))
-    if run.metrics:
-        head = ("Score", "Value", "What it says")
-        sections.append(Section("Scores", table(head, score_rows(run.metrics)), level))
+    sections += _scores(run, level)
     for title, names in PLACES.items():
         if title == "Training":
             sections += [*input_section(run, level, prefix), *node_section(run.fit, level, prefix)]

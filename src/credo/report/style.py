@@ -1,5 +1,6 @@
 """One look for every figure: sizes, colours that colour-blind readers can tell apart, and legends below the data."""
 
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,11 @@ MODEL = "#2f7fc4"  # what is not known: epistemic
 NOISE = "#e69f00"  # what is random: aleatoric
 WRONG = "#d55e00"
 RIGHT = MODEL
-CYCLE = ("#2f7fc4", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c6bb1", "#a6761d")
+CYCLE = ("#2f7fc4", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#7a45d6", "#9c3a2e")
 SIZE = (5.0, 3.7)  # two beside each other on a desk, one below the other on a phone
 WIDE = (8.8, 3.6)
 MOST_POINTS = 600
+LETTERS = 9  # of a title for each inch of a figure
 
 
 def plain(text: Any, most: int = 40) -> str:
@@ -47,7 +49,11 @@ def dress(area: Axes, title: str, x: str, y: str, size: float = 11.5) -> None:
 
 
 def retitle(area: Axes, title: str, pad: float = 8, size: float = 11.5) -> None:
-    """Set the title, `pad` points above the axes."""
+    """Set the title, `pad` points above the axes, on as many lines as it needs to stay within a figure of its own."""
+    figure = area.get_figure()
+    most = LETTERS * figure.get_figwidth() if isinstance(figure, Figure) and len(figure.axes) == 1 else np.inf
+    if max(map(len, title.split("\n"))) > most:
+        title = "\n".join(part for line in title.split("\n") for part in wrap(line, int(most)))
     area.set_title(title, fontsize=size, fontweight="bold", color=INK, loc="left", pad=pad)
 
 
@@ -74,4 +80,4 @@ def thinned(count: int, most: int = MOST_POINTS) -> np.ndarray:
 
 def shown(count: int, most: int = MOST_POINTS) -> str:
     """Say that a figure does not show every row, where it does not."""
-    return "" if count <= most else f" ({most:,} of {count:,} rows shown)"
+    return "" if count <= most else f"\n({most:,} of {count:,} rows shown, evenly spaced)"

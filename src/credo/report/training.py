@@ -8,8 +8,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from credo.report.style import CYCLE, INK, MUTED, WIDE, axes, legend, retitle, thinned, title_of
+from credo.report.told import tell
 
 Phases = Mapping[str, Mapping[str, np.ndarray]]
+MOST_PLACES = 1200  # of all lines of a figure together: two for each pixel of a phone
 NAMES = {"adapt": "warm-up", "sample": "draws that are kept", "optimise": "optimisation"}
 
 
@@ -58,13 +60,16 @@ def loss_trace(phases: Phases, metric: str = "loss") -> Figure:
         area.text(0.5, 0.5, "no step had a finite loss", color=INK, ha="center", transform=area.transAxes)
         return figure
     even = smooth(np.nan_to_num(finite, nan=float(np.nanmedian(finite))), max(1, end // 50))
-    at = thinned(end, max(120, 3000 // len(values)))
+    at = thinned(end, max(120, MOST_PLACES // len(values)))
+    steps = "every step" if len(at) == end else f"single steps ({len(at):,} of {end:,})"
     for i, (raw, line) in enumerate(zip(finite, even)):
         colour = CYCLE[i % len(CYCLE)]
         first = i == 0
-        area.plot(at, raw[at], color=colour, alpha=0.28, lw=0.8, label="every step" if first else None)
+        raw_line = area.plot(at, raw[at], color=colour, alpha=0.28, lw=0.8, label=steps if first else None)[0]
         text = "running mean" if len(values) == 1 else f"running mean of each of {len(values)} members"
-        area.plot(at, line[at], color=colour, lw=1.6, label=text if first else None)
+        mean_line = area.plot(at, line[at], color=colour, lw=1.6, label=text if first else None)[0]
+        tell(raw_line, "this step", silent=len(values) > 1)
+        tell(mean_line, f"member {i + 1}, running mean" if len(values) > 1 else text)
     _cut_start(area, even, finite)
     _phase_marks(area, starts, end)
     legend(figure, 2)
@@ -95,11 +100,11 @@ def chain_trace(phases: Phases, metric: str, config: Mapping[str, Any]) -> Figur
     figure, area = axes(titles[metric][0], "transition", titles[metric][1])
     end = values.shape[1]
     drawn = smooth(values, max(1, end // 25)) if metric == "acceptance" else values
-    at = thinned(end, max(150, 2000 // max(len(values), 1)))
+    at = thinned(end, max(120, MOST_PLACES // max(len(values), 1)))
     for i, line in enumerate(drawn):
-        area.plot(
-            at, line[at], color=CYCLE[i % len(CYCLE)], lw=1.1, alpha=0.85, label=f"chain {i + 1}" if i < 8 else None
-        )
+        label = f"chain {i + 1}" if i < 8 else None
+        drawn_line = area.plot(at, line[at], color=CYCLE[i % len(CYCLE)], lw=1.1, alpha=0.85, label=label)[0]
+        tell(drawn_line, f"chain {i + 1}")
     if metric == "acceptance":
         _target_line(area, config)
         area.set_ylim(0, 1.02)
@@ -108,7 +113,7 @@ def chain_trace(phases: Phases, metric: str, config: Mapping[str, Any]) -> Figur
     else:
         _readable_density(area, values, starts)
     _phase_marks(area, starts, end)
-    legend(figure, 4)
+    legend(figure, 5 if len(values) == 4 else 4)  # with the aim in one line
     return figure
 
 

@@ -4,7 +4,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from credo.report.style import INK, MODEL, NOISE, RIGHT, WRONG, axes, legend, plain, shown, thinned
-from credo.report.views import ClassView, RealView
+from credo.report.told import digits, tell
+from credo.report.views import ClassView, RealView, which
 
 
 def split(view: RealView) -> Figure:
@@ -17,7 +18,8 @@ def split(view: RealView) -> Figure:
     )
     rows = thinned(len(view.mean))
     x, y = view.aleatoric[rows], view.epistemic[rows]
-    area.scatter(x, y, s=18, color=MODEL, alpha=0.7, lw=0, label="one row")
+    dots = area.scatter(x, y, s=18, color=MODEL, alpha=0.7, lw=0, label="one row")
+    tell(dots, "", about={"predicted": [digits(v) for v in view.mean[rows]]} | which(view, rows))
     if np.ptp(x) < 0.02 * x.max():  # equal noise everywhere would be one invisible column at the edge
         area.set_xlim(0, 2 * x.max())
     top = max(area.get_ylim()[1], 1e-12)
@@ -59,10 +61,17 @@ def entropy_split(view: ClassView) -> Figure:
         size = 22 if marker == "o" else 40
         text = f"{label} ({len(pick):,})"
         x, y = view.aleatoric[pick], view.epistemic[pick]
-        area.scatter(x, y, s=size, color=colour, alpha=0.75, marker=marker, lw=0, label=text)
+        dots = area.scatter(x, y, s=size, color=colour, alpha=0.75, marker=marker, lw=0, label=text)
+        tell(dots, label, about=_classes(view, pick) | which(view, pick))
     # A lack of knowledge that is next to nothing beside the noise should look so.
     top = max(1.08 * float(view.epistemic.max()), 0.05 * float(view.aleatoric.max()), 1e-6)
     area.set_ylim(-0.02 * top, top)
     area.set_xlim(left=-0.02 * max(float(view.aleatoric.max()), 1e-6))
     legend(figure)
     return figure
+
+
+def _classes(view: ClassView, rows: np.ndarray) -> dict[str, list[str]]:
+    """What was named, how surely, and what it was."""
+    named = [f"{view.labels[view.guess[i]]} ({100 * view.confidence[i]:.0f} %)" for i in rows]
+    return {"named": named} | ({} if view.target is None else {"true": [view.labels[view.target[i]] for i in rows]})

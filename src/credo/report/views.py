@@ -18,6 +18,7 @@ class RealView:
     Attributes:
         pit: P(Y ≤ y) of each observed value, spread over its step for counts; uniform where the model is right.
         nominal: the probability that the intervals truly hold, which is above 0.9 for whole numbers.
+        rows: the place of each row in the table, from 0.
     """
 
     name: str
@@ -29,6 +30,7 @@ class RealView:
     target: np.ndarray | None = None
     pit: np.ndarray | None = None
     nominal: float = COVERAGE
+    rows: np.ndarray | None = None
 
     @property
     def std(self) -> np.ndarray:
@@ -57,6 +59,7 @@ class ClassView:
     aleatoric: np.ndarray
     epistemic: np.ndarray
     target: np.ndarray | None = None
+    rows: np.ndarray | None = None
 
     @property
     def guess(self) -> np.ndarray:
@@ -77,20 +80,30 @@ class ClassView:
 View = RealView | ClassView
 
 
-def views(predictive: Predictive, targets: Any = None, encoder: Any = None) -> list[View]:
+def which(view: View, pick: np.ndarray) -> dict[str, list[str]]:
+    """The rows that a figure shows, counted from 1: in the table where that is known, else among those scored."""
+    if view.rows is None:
+        return {"scored row": [f"{i + 1}" for i in pick]}
+    return {"row of the table": [f"{view.rows[i] + 1}" for i in pick]}
+
+
+def views(
+    predictive: Predictive, targets: Any = None, encoder: Any = None, rows: np.ndarray | None = None
+) -> list[View]:
     """One view for each output of a predictive.
 
     Args:
         predictive: predictions on the scale of the table.
         targets: observed values on the same scale; class indices for classes.
         encoder: names the outputs and the classes.
+        rows: the place of each row in the table, from 0.
     """
     if targets is not None and len(targets) != len(predictive):
         raise InputError(f"There are {len(predictive)} predictions but {len(targets)} targets.")
     names = _names(encoder)
     if predictive.kind == "classes":
-        return [_class_view(predictive, targets, encoder, names[0])]
-    return list(_real_views(predictive, targets, names))
+        return [_class_view(predictive, targets, encoder, names[0], rows)]
+    return list(_real_views(predictive, targets, names, rows))
 
 
 def _names(encoder: Any) -> list[str]:
@@ -98,15 +111,15 @@ def _names(encoder: Any) -> list[str]:
     return [target] if isinstance(target, str) else list(target)
 
 
-def _class_view(predictive: Predictive, targets: Any, encoder: Any, name: str) -> ClassView:
+def _class_view(predictive: Predictive, targets: Any, encoder: Any, name: str, rows: np.ndarray | None) -> ClassView:
     probs = np.asarray(predictive.probs, np.float64)
     given = None if encoder is None else encoder.classes
     labels = tuple(str(c) for c in (range(probs.shape[1]) if given is None else given))
     indices = None if targets is None else np.asarray(targets).astype(int).reshape(-1)
-    return ClassView(name, labels, probs, predictive.aleatoric, predictive.epistemic, indices)
+    return ClassView(name, labels, probs, predictive.aleatoric, predictive.epistemic, indices, rows)
 
 
-def _real_views(predictive: Predictive, targets: Any, names: list[str]) -> list[RealView]:
+def _real_views(predictive: Predictive, targets: Any, names: list[str], rows: np.ndarray | None) -> list[RealView]:
     def columns(values: Any) -> np.ndarray:
         return np.asarray(values, np.float64).reshape(len(predictive), -1)
 
@@ -129,7 +142,7 @@ def _real_views(predictive: Predictive, targets: Any, names: list[str]) -> list[
     return [
         RealView(
             names[i], mean[:, i], noise[:, i], spread[:, i], lower[:, i], upper[:, i],
-            None if observed is None else observed[:, i], None if pit is None else pit[:, i], nominal,
+            None if observed is None else observed[:, i], None if pit is None else pit[:, i], nominal, rows,
         )
         for i in range(count)
     ]  # fmt: skip

@@ -3,6 +3,7 @@
 import os
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 
@@ -10,7 +11,9 @@ from credo.errors import InputError
 from credo.report.compare import comparison
 from credo.report.html import Section, page
 from credo.report.run import RunData
-from credo.report.sections import run_sections
+from credo.report.sections import run_sections, short_sections
+
+MOST_BYTES = 2_500_000  # of all figures of a page, which must open on a phone
 
 
 def render(runs: Sequence[RunData]) -> str:
@@ -19,12 +22,27 @@ def render(runs: Sequence[RunData]) -> str:
         raise InputError("A report needs at least one run.")
     if len(runs) == 1:
         return page(runs[0].name, run_sections(runs[0]), _subtitle(runs[0]))
+    runs = told_apart(runs)
     anchors = [f"run-{i + 1}" for i in range(len(runs))]
     sections = [comparison(runs, anchors)]
+    left = MOST_BYTES - _size(sections)
     for run, anchor in zip(runs, anchors):
         sections.append(Section(run.name, f"<p class='subtitle'>{escape(_subtitle(run))}</p>", anchor=anchor))
-        sections += run_sections(run, level=3, prefix=anchor)
+        made = run_sections(run, level=3, prefix=anchor) if left > 0 else []
+        left = left - _size(made) if _size(made) <= left else 0
+        sections += made if left > 0 else short_sections(run, level=3)
     return page(f"{len(runs)} runs compared", sections)
+
+
+def _size(sections: Sequence[Section]) -> int:
+    return sum(len(section.body.encode()) for section in sections)
+
+
+def told_apart(runs: Sequence[RunData]) -> list[RunData]:
+    """The runs, with a number behind names that occur more than once."""
+    names = [run.name for run in runs]
+    again = [names[:i].count(name) + 1 for i, name in enumerate(names)]
+    return [replace(run, name=f"{run.name} ({i})") if names.count(run.name) > 1 else run for run, i in zip(runs, again)]
 
 
 def write_report(runs: Sequence[RunData], out: Path | str) -> Path:

@@ -1,0 +1,50 @@
+"""What a reader can point at in a figure: more about a line, points or bars than matplotlib knows."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a figure's author adds to an artist; see `tell`."""
+
+    name: str | None = None
+    about: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    places: tuple[Any, Any] | None = None
+    silent: bool = False
+
+
+def tell(artist: Any, name: str | None = None, **more: Any) -> None:
+    """Say what the read-out of an artist should show beside its x and y.
+
+    Args:
+        artist: what a method of `Axes` gave.
+        name: what the read-out calls it; its label in the legend where None.
+        more: `about`, words for each point by heading; `places`, x and y of what to read where the artist has none;
+            `silent`, to leave it out of the read-out.
+    """
+    artist.credo_told = Told(name, **more)
+
+
+def told(artist: Any) -> Told | None:
+    """What was told about an artist."""
+    return getattr(artist, "credo_told", None)
+
+
+def spans(low: Any, high: Any) -> list[str]:
+    """Intervals in words, for `about`.
+
+    Example:
+        >>> spans([1, 2.5], [2, 30000])
+        ['1 to 2', '2.5 to 30000']
+    """
+    return [f"{digits(a)} to {digits(b)}" for a, b in zip(np.asarray(low, float), np.asarray(high, float))]
+
+
+def digits(value: float) -> str:
+    """A number with the four digits that a read-out shows."""
+    whole = 1e4 <= abs(value) < 1e7
+    return (f"{value:.0f}" if whole else f"{value:.4g}").replace("-", "−")

@@ -1,0 +1,87 @@
+"""Several runs on one page: ranked on the rows that all of them held out."""
+
+import dataclasses
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from credo.report import Section, page
+from credo.report.compare import comparison, ranking, shared_rows
+from credo.report.run import RunData, predict_rows
+from credo.report.write import told_apart
+
+from .test_page import check
+
+
+def part(run: RunData, name: str, rows: np.ndarray, shift: float = 0.0) -> RunData:
+    """The run on some of its rows, with predictions that are off by `shift`."""
+    predictive = predict_rows(run.fit, run.inputs[rows], run.encoder, num_samples=50)
+    predictive = predictive.rescaled(shift, 1.0) if shift else predictive
+    numbers = {"row_numbers": rows + 100, "source": "table"}
+    return RunData.from_predictions(
+        name, run.fit, predictive, run.targets[rows], encoder=run.encoder, metrics={"steps": 1}, **numbers
+    )
+
+
+@pytest.fixture(scope="module")
+def three(regression) -> list[RunData]:
+    """All rows; the first 40, backwards; and rows from 10 on, with a prediction that is off by ten."""
+    rows = np.arange(60)
+    return [
+        part(regression, "all", rows),
+        part(regression, "some", rows[:40][::-1]),
+        part(regression, "off", rows[10:], 10.0),
+    ]
+
+
+def test_runs_are_ranked_on_the_rows_that_all_have(three) -> None:
+    places = shared_rows(three)
+    assert [len(p) for p in places] == [30, 30, 30]
+    for run, here in zip(three, places):
+        assert np.array_equal(run.row_numbers[here], np.arange(110, 140))
+    found = ranking(three)
+    assert found.rows == 30
+    first, second, last = found.table
+    assert last["model"] == "off"
+    assert last["behind_low"] > 0
+    gap = found.rowwise[first["model"]]["log_likelihood"] - found.rowwise["off"]["log_likelihood"]
+    assert last["behind"] == pytest.approx(gap.mean())
+    assert second["behind_low"] <= 0 <= second["behind_high"]
+
+
+def test_the_page_shows_ranks_differences_and_the_figure(three) -> None:
+    section = comparison(three, "abc")
+    text = section.body
+    check(page("page", [section, *(Section(name, "", anchor=name) for name in "abc")]))
+    assert "means over the 30 rows that every run held out" in text
+    assert "Clearly behind: off." in text
+    assert "Behind the first, per row" in text
+
+
+def test_rows_of_different_tables_are_not_ranked(three) -> None:
+    all_, some, _ = three
+    other = dataclasses.replace(some, source="another")
+    assert shared_rows([all_, other]) is None
+    assert "scored on different rows" in comparison([all_, other], "ab").body
+
+
+def test_rows_without_numbers_are_known_by_their_targets(regression) -> None:
+    bare = [dataclasses.replace(regression, name=name, row_numbers=None) for name in "ab"]
+    assert [len(p) for p in shared_rows(bare)] == [60, 60]
+    moved = dataclasses.replace(bare[1], targets=bare[1].targets[::-1])
+    assert shared_rows([bare[0], moved]) is None
+
+
+def test_classes_in_another_order_are_not_the_same_targets(classification) -> None:
+    encoder: Any = SimpleNamespace(classes=classification.encoder.classes[::-1])
+    assert shared_rows([classification, dataclasses.replace(classification, encoder=encoder)]) is None
+
+
+def test_runs_of_one_name_and_runs_without_scores(regression) -> None:
+    bare = RunData("bare", regression.fit, {"steps": 3})
+    one, two, last = told_apart([regression, regression, bare])
+    assert [one.name, two.name, last.name] == ["numbers (1)", "numbers (2)", "bare"]
+    assert "Without scored rows, and so not ranked: bare." in comparison([one, two, bare], "abc").body
+    assert "nothing to rank" in comparison([one, bare], "ab").body
