@@ -16,7 +16,7 @@ def moons(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.fixture(scope="module")
 def fitted() -> BayesianClassifier:
-    return BayesianClassifier(steps=4000, random_state=0).fit(*moons(200, 0))
+    return BayesianClassifier("bayes_by_backprop", steps=4000, random_state=0).fit(*moons(200, 0))
 
 
 def test_it_learns_and_is_calibrated(fitted):

@@ -87,14 +87,14 @@ def test_objects_and_words_give_the_same_fit():
 
 
 def test_random_state_fixes_everything_and_changes_something():
-    model = BayesianRegressor(network="mlp:8", steps=20, num_samples=20)
+    model = BayesianRegressor("bayes_by_backprop", "mlp:8", steps=20, num_samples=20)
     first, again, other = (clone(model).set_params(random_state=s).fit(X, Y).predict(X) for s in (1, 1, 2))
     np.testing.assert_array_equal(first, again)
     assert (first != other).any()
 
 
 def test_rows_predict_alone_as_together():
-    model = BayesianRegressor(network="mlp:8", steps=20, num_samples=20, random_state=0).fit(X, Y)
+    model = BayesianRegressor("bayes_by_backprop", "mlp:8", steps=20, num_samples=20, random_state=0).fit(X, Y)
     together = model.predict(X)
     np.testing.assert_allclose([model.predict(X[i : i + 1])[0] for i in range(10)], together[:10], rtol=1e-5)
 

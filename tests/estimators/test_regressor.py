@@ -14,7 +14,7 @@ def wave(rng: np.random.Generator, rows: int) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.fixture(scope="module")
 def fitted() -> BayesianRegressor:
-    return BayesianRegressor(random_state=0).fit(*wave(np.random.default_rng(0), 300))
+    return BayesianRegressor("bayes_by_backprop", random_state=0).fit(*wave(np.random.default_rng(0), 300))
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from credo.estimators import BayesianClassifier, BayesianRegressor
 
+VI = "bayes_by_backprop"
 SMALL = {"network": "mlp:8", "steps": 200, "num_samples": 10, "settings": {"learning_rate": 0.03}}
 
 
@@ -26,6 +27,6 @@ def test_point(estimator, check):
 
 
 @pytest.mark.full
-@parametrize_with_checks([BayesianClassifier("map", **SMALL), BayesianRegressor(**SMALL), BayesianClassifier(**SMALL)])
+@parametrize_with_checks([BayesianClassifier("map", **SMALL), BayesianRegressor(VI, **SMALL), BayesianClassifier(VI, **SMALL)])
 def test_others(estimator, check):
     check(estimator)

@@ -18,8 +18,10 @@ LAYERS = [
     {"recalibration", "diagnostics"},
     {"audit", "applications", "continual"},
     {"artifacts", "recipes"},
-    {"comparison", "benchmarks"},
+    {"auto"},
+    {"comparison"},
     {"estimators", "report", "interchange"},
+    {"benchmarks"},
     {"cli"},
 ]
 EVERYWHERE = {"errors", "registry", "runtime"}
@@ -40,6 +42,7 @@ EXCEPTIONS = {
     ("methods/__init__.py", "infinite"): "names for type checkers, as of the next line",
     ("methods/__init__.py", "shallow"): "names for type checkers: every registered method is `credo.methods.Name`",
     ("priors/as_prior.py", "posteriors"): "a posterior over weights is the next prior",
+    ("training/fit.py", "auto"): 'method="auto": who has no method gets one; imported when asked for',
     ("training/fit.py", "artifacts"): "Fit.save: what users call lives on the result; imported when called",
     ("training/fit.py", "report"): "Fit.plot: likewise",
     ("training/fit.py", "diagnostics"): "Fit.diagnostics, summary, to_arviz: likewise; imported when asked for",

@@ -1,11 +1,13 @@
 """`credo fit`: learn from a table."""
 
 import dataclasses
+import itertools
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from credo.auto import AUTO
 from credo.cli.console import emit, in_words, say
 
 
@@ -17,11 +19,14 @@ def fit(
             help="Column to predict; repeat it for several numbers at once.", show_default=False, metavar="COL"
         ),
     ],
-    out: Annotated[Path, typer.Option(help="Run directory to write.", show_default=False, metavar="RUN")],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Run directory to write.", show_default="runs/ and the table's name", metavar="RUN"),
+    ] = None,
     task: Annotated[str, typer.Option(help="auto, regression, classification or count.")] = "auto",
     method: Annotated[
-        str, typer.Option(help="Inference method; `credo methods` lists them.", metavar="NAME")
-    ] = "bayes_by_backprop",
+        str, typer.Option(help="Inference method (`credo methods` lists them), or auto.", metavar="NAME")
+    ] = AUTO,
     network: Annotated[
         str | None,
         typer.Option(
@@ -59,20 +64,29 @@ def fit(
     """Learn from TABLE to predict a column, score on held-out rows and write a run directory."""
     from credo.registry import find
 
-    find(method)  # before anything slow is imported
+    if method != AUTO:
+        find(method)  # before anything slow is imported
     from credo.cli.job import Job, digest
     from credo.cli.train import check_place, prepare, train
-    from credo.recipes import parse_settings, recipe
+    from credo.recipes import parse_settings
 
+    out = free_place(table) if out is None else out
     check_place(out)
     job = Job(
-        str(table.resolve()), "", list(target), task, method, network or recipe(method).network,
+        str(table.resolve()), "", list(target), task, method, network,
         parse_settings(settings or []), steps, budget, batch_size, seed, holdout, missing, weights, split_by, time,
         checkpoint_every,
     )  # fmt: skip
     prepared = prepare(job)
     say(*prepared.notes)
-    finish(train(dataclasses.replace(job, digest=digest(table)), out, prepared), as_json)
+    finish(train(dataclasses.replace(prepared.job, digest=digest(table)), out, prepared), as_json)
+
+
+def free_place(table: Path) -> Path:
+    """runs/NAME, or runs/NAME-2 and so on where that is taken."""
+    name = table.name.removesuffix(".gz").rpartition(".")[0] or table.name
+    places = (Path("runs") / (name if i == 1 else f"{name}-{i}") for i in itertools.count(1))
+    return next(place for place in places if not place.exists())
 
 
 def finish(summary: dict, as_json: bool) -> None:

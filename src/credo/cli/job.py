@@ -21,7 +21,7 @@ class Job:
     target: list[str]
     task: str
     method: str
-    network: str
+    network: str | None
     settings: dict[str, Any]
     steps: int | None
     budget: str | None
@@ -33,6 +33,7 @@ class Job:
     split_by: str | None
     time: str | None
     every: float = 30.0
+    why: str = ""  # of a method that nobody named
 
     def write(self, run: Path) -> None:
         """Put the job into the run's checkpoint folder, whole or not at all."""

@@ -12,6 +12,7 @@ import numpy as np
 
 import credo
 from credo.artifacts import is_run, save_fit
+from credo.auto import AUTO, choose_for, settle
 from credo.cli.console import plain, say
 from credo.cli.job import CHECKPOINT, Job, job_file
 from credo.cli.score import predictive_at, scores_of, true_targets
@@ -33,8 +34,9 @@ HELD_OUT_ROWS = 20_000  # rows that a run keeps for its report
 
 @dataclasses.dataclass(frozen=True)
 class Prepared:
-    """Everything that a fit needs, checked."""
+    """Everything that a fit needs, checked; the job names its method, also where nobody did."""
 
+    job: Job
     encoder: TableEncoder
     train: Arrays
     held: Arrays | None
@@ -55,7 +57,8 @@ def check_place(out: Path) -> None:
 
 def prepare(job: Job) -> Prepared:
     """Read the table and check everything that can be checked before the first step."""
-    method, options = build(job.method, job.settings)
+    if job.method != AUTO:
+        build(job.method, job.settings)
     if job.steps is not None and job.budget is not None:
         raise InputError("Give --steps or --budget, not both.")
     if job.budget is not None:
@@ -70,11 +73,22 @@ def prepare(job: Job) -> Prepared:
     exact = job.task if job.task in ("binary", "multiclass") else task
     aside = () if job.split_by is None else (job.split_by,)
     encoder = TableEncoder.learn(train, target, exact, job.missing, job.weights, ignore=aside)
+    arrays = encoder.arrays(train)
+    if job.method == AUTO:
+        job = settled(job, encoder, len(arrays.rows))
+    method, options = build(job.method, job.settings)
     model = table_model(encoder, job.network, options, job.method)
     held = encoder.arrays(frame.iloc[held_rows], unseen="zeros") if len(held_rows) else None
     held = None if held is None or len(held.rows) == 0 else held._replace(rows=held_rows[held.rows])
-    notes = [note for note in (why, *encoder.notes) if note]
-    return Prepared(encoder, encoder.arrays(train), held, model, method, notes)
+    notes = [note for note in (why, *encoder.notes, job.why) if note]
+    return Prepared(job, encoder, arrays, held, model, method, notes)
+
+
+def settled(job: Job, encoder: TableEncoder, rows: int) -> Job:
+    """The job with the method that suits the table, and what else nobody said."""
+    choice = choose_for(encoder, rows, job.network, job.budget)
+    found = settle(choice, job.network, job.settings, job.steps, job.batch_size, job.budget)
+    return dataclasses.replace(job, **found, why=f"Method: {choice.why}")
 
 
 def _with_targets(frame: pd.DataFrame, job: Job) -> pd.DataFrame:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
+from credo.auto import AUTO, choose_for, settle
 from credo.baselines import BASELINES, fit_baseline
 from credo.core.predict import predict
 from credo.core.predictive import Predictive
@@ -63,10 +64,17 @@ def _baseline(name: str, encoder: Any, given: Any, scored: Any, seed: int) -> tu
 def _network(
     name: str, encoder: Any, given: Any, scored: Any, how: dict[str, Any]
 ) -> tuple[Predictive, dict[str, Any]]:
-    method, options = build(name, how["settings"])
-    model = table_model(encoder, how["network"], options, name)
+    said = {"method": name, "batch_size": None} | {k: how[k] for k in ("network", "settings", "steps")}
+    if name == AUTO:
+        choice = choose_for(encoder, len(given.rows), how["network"], how["budget"])
+        said = settle(choice, how["network"], how["settings"], how["steps"], None, how["budget"])
+    method, options = build(said["method"], said["settings"])
+    model = table_model(encoder, said["network"], options, said["method"])
     key_fit, key_draws = jax.random.split(jax.random.key(how["seed"]))
-    found = fit(key_fit, model, given[:3], method, steps=how["steps"], budget=how["budget"], progress=False)
+    found = fit(
+        key_fit, model, given[:3], method, steps=said["steps"], budget=how["budget"], batch_size=said["batch_size"],
+        progress=False,
+    )  # fmt: skip
     facts = {
         "ok": found.status.ok, "status": str(found.status), "seconds_fit": found.timing["seconds_fit"],
         "loo": _on_table(_loo(found, given), encoder),

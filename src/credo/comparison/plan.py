@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from credo.auto import AUTO
 from credo.baselines import BASELINES
 from credo.data import parse
 from credo.data.encoder import TableEncoder
@@ -23,7 +24,7 @@ from credo.training.fit import seconds
 if TYPE_CHECKING:
     import pandas as pd
 
-USUAL = ("map", "bayes_by_backprop", "deep_ensemble", "last_layer", "laplace", "ensemble_chains")
+USUAL = (AUTO, "map", "bayes_by_backprop", "deep_ensemble", "last_layer", "laplace", "ensemble_chains")
 
 
 def find_models(methods: str | Sequence[str] | None, baselines: str | Sequence[str] | bool) -> list[str]:
@@ -43,8 +44,8 @@ def find_models(methods: str | Sequence[str] | None, baselines: str | Sequence[s
     beside = list(BASELINES) if baselines is True else [] if baselines is False else baselines
     chosen += [word.strip() for word in beside.split(",")] if isinstance(beside, str) else list(beside)
     for name in chosen:
-        if name not in METHODS and name not in BASELINES:
-            known = [*METHODS, *BASELINES]
+        if name != AUTO and name not in METHODS and name not in BASELINES:
+            known = [AUTO, *METHODS, *BASELINES]
             raise InputError(
                 f"Unknown method {name!r}.{did_you_mean(name, known)} `credo methods` lists the methods; the baselines "
                 f"are {', '.join(BASELINES)}."

@@ -12,10 +12,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 import credo
+from credo.auto import AUTO
 from credo.core.likelihood import Likelihood
 from credo.core.model import Model
 from credo.core.predictive import Predictive
-from credo.estimators.build import make_method, make_network, make_prior
+from credo.estimators.build import Asked, decided, make_method, make_network, make_prior
 from credo.estimators.rows import Standard
 from credo.training.fit import Fit
 
@@ -30,7 +31,7 @@ class BayesianEstimator(BaseEstimator):
 
     def __init__(
         self,
-        method: Any = "bayes_by_backprop",
+        method: Any = AUTO,
         network: Any = None,
         prior: Any = None,
         likelihood: Any = None,
@@ -53,18 +54,29 @@ class BayesianEstimator(BaseEstimator):
         self.settings = settings
         self.standardise = standardise
 
-    def _infer(self, inputs: np.ndarray, targets: np.ndarray, weight: np.ndarray, likelihood: Likelihood) -> Self:
+    def _asked(self, task: str, inputs: np.ndarray, outputs: int) -> Asked:
+        """What the parameters say, with nothing left open: under "auto" the choice for these rows."""
+        names = ("method", "network", "prior", "likelihood", "settings", "steps", "batch_size")
+        asked = Asked(*(getattr(self, name) for name in names))
+        if not isinstance(asked.method, str) or asked.method != AUTO:
+            return asked
+        asked, self.why_ = decided(asked, task, inputs, outputs)
+        return asked
+
+    def _infer(
+        self, asked: Asked, inputs: np.ndarray, targets: np.ndarray, weight: np.ndarray, likelihood: Likelihood
+    ) -> Self:
         """Learn from rows that are on their final scale of targets; inputs are standardised here."""
         self.input_scale_ = Standard.learn(inputs, weight) if self.standardise else Standard.identity(inputs.shape[1])
-        network = make_network(self.network, self.method)
-        prior = make_prior(self.prior, self._kind, self.method, network)
+        network = make_network(asked.network, asked.method)
+        prior = make_prior(asked.prior, self._kind, asked.method, network)
         model = Model(network, prior, likelihood, 1.0, None)
-        method = make_method(self.method, self.settings)
+        method = make_method(asked.method, asked.settings)
         seeds = check_random_state(self.random_state).randint(LARGEST_SEED, size=2)
         self.predict_seed_ = int(seeds[1])
         fit = credo.fit(
             jax.random.key(int(seeds[0])), model, (self.input_scale_.apply(inputs), targets, weight), method,
-            steps=self.steps, batch_size=self.batch_size, progress=False,
+            steps=asked.steps, batch_size=asked.batch_size, progress=False,
         )  # fmt: skip
         if fit.status.outcome != "finished":
             warnings.warn(str(fit.status), ConvergenceWarning, stacklevel=3)
@@ -80,7 +92,7 @@ class BayesianEstimator(BaseEstimator):
             >>> import numpy as np
             >>> from credo.estimators import BayesianRegressor
             >>> x = np.linspace(-1, 1, 40)[:, None]
-            >>> model = BayesianRegressor(steps=200, random_state=0).fit(x, x[:, 0])
+            >>> model = BayesianRegressor("map", steps=200, random_state=0).fit(x, x[:, 0])
             >>> model.predictive(x).log_prob(x[:, 0]).shape
             (40,)
         """

@@ -1,9 +1,14 @@
 """From plain parameters (names, lists, dicts) to the parts of a model and a method."""
 
 import dataclasses
-from typing import Any
+import math
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
 
 from credo import likelihoods
+from credo.auto import choose
 from credo.core.likelihood import Likelihood
 from credo.core.network import Network
 from credo.errors import InputError
@@ -15,6 +20,46 @@ LIKELIHOODS = {
     "regressor": ("gaussian", "heteroscedastic", "heteroscedastic_t", "student_t", "poisson", "negative_binomial"),
     "classifier": ("bernoulli", "categorical"),
 }
+
+
+class Asked(NamedTuple):
+    """Parameters of an estimator that say what is fitted, and how."""
+
+    method: Any
+    network: Any
+    prior: Any
+    likelihood: Any
+    settings: dict[str, Any] | None
+    steps: int | None
+    batch_size: int | None
+
+
+def decided(asked: Asked, task: str, inputs: np.ndarray, outputs: int) -> tuple[Asked, str]:
+    """The choice of "auto" for these rows wherever nothing was asked, and why."""
+    words = asked.network if isinstance(asked.network, str) else None
+    size = None
+    if asked.network is not None and words is None:
+        heads = {"regression": 2 * outputs, "multiclass": outputs}.get(task, 1)
+        size = num_parameters(make_network(asked.network), inputs, heads)
+    choice = choose(task, *inputs.shape, outputs=outputs, network=words, parameters=size)
+    own = dict(choice.settings)
+    likelihood = own.pop("likelihood", None)
+    found = Asked(
+        choice.method,
+        choice.network if asked.network is None else asked.network,
+        asked.prior,
+        parse_likelihood(likelihood) if asked.likelihood is None and likelihood else asked.likelihood,
+        own | (asked.settings or {}),
+        choice.steps if asked.steps is None else asked.steps,
+        choice.batch_size if asked.batch_size is None else asked.batch_size,
+    )
+    return found, choice.why
+
+
+def num_parameters(network: Any, inputs: np.ndarray, outputs: int) -> int:
+    """Of any network, without making one."""
+    made = jax.eval_shape(lambda x: network.init(jax.random.key(0), x, outputs).params, inputs[:1].astype(np.float32))
+    return sum(math.prod(x.shape) for x in jax.tree.leaves(made))
 
 
 def make_network(network: Any, method: Any = METHOD) -> Any:

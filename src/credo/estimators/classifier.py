@@ -17,7 +17,8 @@ class BayesianClassifier(ClassifierMixin, BayesianEstimator):
     """A Bayesian neural network for classes: probabilities that admit what the data cannot tell.
 
     Args:
-        method: an inference method or its name (`credo methods` lists them).
+        method: an inference method or its name (`credo methods` lists them); "auto" is the best measured one for so
+            many rows and columns, and takes up to a minute or two.
         network: "mlp:50,50", "mlp:50:tanh", a list of hidden widths or a credo network; None is the method's, often
             "mlp:50".
         prior: a prior over weights, or words such as "normal:0.5"; None is "fan_in_normal:4".
@@ -32,13 +33,14 @@ class BayesianClassifier(ClassifierMixin, BayesianEstimator):
     Attributes:
         classes_: the labels, sorted; columns of probabilities follow them.
         fit_: the `credo.Fit`, with its posterior, trace and status.
+        why_: under "auto", the choice in a sentence.
         n_features_in_, feature_names_in_: the columns of X.
 
     Example:
         >>> import numpy as np
         >>> from credo.estimators import BayesianClassifier
         >>> x = np.linspace(-1, 1, 40)[:, None]
-        >>> model = BayesianClassifier(network="mlp:20", steps=300, random_state=0).fit(x, x[:, 0] > 0)
+        >>> model = BayesianClassifier("map", "mlp:20", steps=300, random_state=0).fit(x, x[:, 0] > 0)
         >>> model.predict_proba(x).shape
         (40, 2)
     """
@@ -58,7 +60,8 @@ class BayesianClassifier(ClassifierMixin, BayesianEstimator):
             )
         likelihood = make_likelihood(self.likelihood, self._kind, len(self.classes_))
         X, codes, weight = merge_repeats(X, codes, weight)
-        return self._infer(X, codes, weight, likelihood)
+        task = "binary" if len(self.classes_) == 2 else "multiclass"
+        return self._infer(self._asked(task, X, len(self.classes_)), X, codes, weight, likelihood)
 
     def predict_proba(self, X: Any, return_std: bool = False) -> Any:
         """Probabilities of the classes [n, classes], with their standard deviations over the weights where asked."""

@@ -20,7 +20,8 @@ class BayesianRegressor(RegressorMixin, BayesianEstimator):
     """A Bayesian neural network for numbers: means with honest error bars.
 
     Args:
-        method: an inference method or its name (`credo methods` lists them).
+        method: an inference method or its name (`credo methods` lists them); "auto" is the best measured one for so
+            many rows and columns, and takes up to a minute or two.
         network: "mlp:50,50", "mlp:50:tanh", a list of hidden widths or a credo network; None is the method's, often
             "mlp:50".
         prior: a prior over weights, or words such as "normal:0.5"; None is the method's, often "fan_in_normal:2".
@@ -35,13 +36,14 @@ class BayesianRegressor(RegressorMixin, BayesianEstimator):
 
     Attributes:
         fit_: the `credo.Fit`, with its posterior, trace and status.
+        why_: under "auto", the choice in a sentence.
         n_features_in_, feature_names_in_: the columns of X.
 
     Example:
         >>> import numpy as np
         >>> from credo.estimators import BayesianRegressor
         >>> x = np.linspace(-1, 1, 40)[:, None]
-        >>> model = BayesianRegressor(network="mlp:20", steps=300, random_state=0).fit(x, 2 * x[:, 0])
+        >>> model = BayesianRegressor("map", "mlp:20", steps=300, random_state=0).fit(x, 2 * x[:, 0])
         >>> mean, std = model.predict(x, return_std=True)
         >>> mean.shape, std.shape
         ((40,), (40,))
@@ -56,14 +58,15 @@ class BayesianRegressor(RegressorMixin, BayesianEstimator):
         """
         X, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True, ensure_min_samples=2)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        likelihood = make_likelihood(self.likelihood, self._kind, method=self.method)
         y = np.asarray(y, np.float64)
         X, y, weight = merge_repeats(*drop_unweighted(X, y, weight))
         columns = y.reshape(len(y), -1)
+        asked = self._asked("regression", X, columns.shape[1])
+        likelihood = make_likelihood(asked.likelihood, self._kind, method=asked.method)
         scaled = self.standardise and likelihood.kind == "real"
         self.target_scale_ = Standard.learn(columns, weight) if scaled else Standard.identity(columns.shape[1])
         targets = self.target_scale_.apply(columns).reshape(y.shape)
-        return self._infer(X, targets, weight, _in_units(likelihood, self.target_scale_))
+        return self._infer(asked, X, targets, weight, _in_units(likelihood, self.target_scale_))
 
     def predictive(self, X: Any) -> Predictive:
         """The predictive distribution at X, on the scale of y."""

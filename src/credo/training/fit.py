@@ -191,7 +191,8 @@ def fit(
         key: a JAX key; the same key, data and settings give the same numbers.
         model: network, prior and likelihood.
         data: (inputs, targets) or (inputs, targets, weights); arrays or memory maps.
-        method: a method, its class or its registry name.
+        method: a method, its class or its registry name; "auto" is the best measured one for so many rows and
+            parameters.
         steps: steps of the main phase, per chain (draws, for samplers). One of steps, epochs and budget.
         epochs: passes over the data instead.
         budget: wall-clock time instead ("60s", "5m").
@@ -217,6 +218,14 @@ def fit(
         True
     """
     began, compiled = time.perf_counter(), COMPILING.seconds
+    notes: list[str] = []
+    if isinstance(method, str) and method == "auto":
+        from credo.auto import choose_for_model
+
+        choice = choose_for_model(model, data, budget)
+        method, notes = build_method(choice.method, **choice.settings), [f"Method: {choice.why}"]
+        batch_size = choice.batch_size if batch_size is None else batch_size
+        steps = choice.steps if steps is None and epochs is None and budget is None else steps
     method = build_method(method)
     if sum(v is not None for v in (steps, epochs, budget)) > 1:
         raise InputError("Give one of steps, epochs and budget, not several.")
@@ -224,7 +233,6 @@ def fit(
     if steps is None and epochs is None and budget is None and method.parts:
         steps = method.default_steps
     parts = stages_of(method)
-    notes: list[str] = []
     stages = []
     for part in parts:
         prepared, said = part.prepare(model)

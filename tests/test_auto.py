@@ -1,0 +1,172 @@
+"""What "auto" chooses, and that everything that takes a method takes it (I1)."""
+
+from pathlib import Path
+
+import jax
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import credo
+from credo import auto
+from credo.cli.fit import free_place
+from credo.cli.job import job_file, read_job
+from credo.cli.main import app
+from credo.errors import InputError
+from credo.estimators import BayesianClassifier, BayesianRegressor
+from credo.recipes import build, parse_likelihood, parse_network
+from small_tables import regression_frame
+
+QUICK = {"warmup": 5, "num_steps": 3, "size": 2, "longest": 50}
+WORDS = [word for name, value in QUICK.items() for word in ("--set", f"{name}={value}")]
+
+
+@pytest.mark.parametrize("task", ["regression", "binary", "multiclass", "count"])
+@pytest.mark.parametrize("rows", [1, 100, 5_000, 40_000, 1_000_000, 10_000_000])
+@pytest.mark.parametrize("device", ["cpu", "gpu"])
+def test_every_choice_can_be_built(task, rows, device):
+    choice = auto.choose(task, rows, 12, outputs=3, device=device)
+    method, options = build(choice.method, choice.settings)
+    assert parse_network(choice.network).widths
+    assert choice.steps >= 1
+    assert 1 <= choice.batch_size <= rows
+    assert choice.method in choice.why
+    assert f"{rows:,}" in choice.why
+    if task == "regression":
+        parse_likelihood(options["likelihood"])
+    else:
+        assert not options
+    assert method is not None
+
+
+def test_more_time_gives_longer_chains_and_more_rows_shorter_ones():
+    lengths = [auto.choose("regression", 2_000, 8, seconds=s, device="cpu").steps for s in (20, 60, 200)]
+    assert lengths == sorted(lengths)
+    assert lengths[0] < lengths[-1]
+    sizes = [auto.choose("regression", n, 8, device="cpu") for n in (1_000, 4_000, 1_000_000)]
+    assert sizes[0].steps > sizes[1].steps
+    assert [c.method for c in sizes] == ["ensemble_chains", "ensemble_chains", "deep_ensemble"]
+
+
+def test_a_choice_does_not_depend_on_anything_else():
+    assert auto.choose("count", 700, 4, device="cpu") == auto.choose("count", 700, 4, device="cpu")
+
+
+def test_no_rows():
+    with pytest.raises(InputError, match="no rows"):
+        auto.choose("regression", 0, 3)
+
+
+@pytest.mark.parametrize("words", ["mlp:7", "mlp:5,4:tanh", "mlp:"])
+@pytest.mark.parametrize("task", ["regression", "multiclass", "binary"])
+def test_parameters_are_counted(words, task):
+    heads = {"regression": 2, "multiclass": 3, "binary": 1}[task]
+    made = parse_network(words).init(jax.random.key(0), np.zeros((1, 6), np.float32), heads).params
+    size = sum(x.size for x in jax.tree.leaves(made))
+    assert auto.count(words, task, 6, 3 if task == "multiclass" else 1) == size
+
+
+def test_what_the_user_says_stays():
+    choice = auto.choose("regression", 400, 10, device="cpu")
+    said = auto.settle(choice, "mlp:9", {"noise": 0.5, "warmup": 7}, 20, 32, None)
+    assert said["network"] == "mlp:9"
+    assert said["steps"] == 20
+    assert said["batch_size"] == 32
+    assert said["settings"]["warmup"] == 7
+    assert "likelihood" not in said["settings"]
+    assert auto.settle(choice, None, {}, None, None, "5s")["steps"] is None
+
+
+def test_the_command_line_chooses_and_says_why(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    regression_frame().to_csv("houses.csv", index=False)
+    first = CliRunner().invoke(app, ["fit", "houses.csv", "--target", "price", "--steps", "4", *WORDS])
+    assert first.exit_code == 0, first.output
+    assert "Method: ensemble_chains, because 54 rows" in first.stderr
+    run = tmp_path / "runs" / "houses"
+    config = credo.load(run).config
+    assert config["method"] == "ensemble_chains"
+    assert free_place(Path("houses.csv")) == Path("runs/houses-2")
+    assert free_place(Path("there/cars.csv.gz")) == Path("runs/cars")
+
+
+def test_an_unfinished_run_knows_its_method(tmp_path):
+    from credo.cli.job import Job
+    from credo.cli.train import prepare
+
+    table = tmp_path / "houses.csv"
+    regression_frame().to_csv(table, index=False)
+    job = Job(str(table), "", ["price"], "auto", "auto", None, {}, None, None, None, 0, 0.1, "error", None, None, None)
+    chosen = prepare(job).job
+    chosen.write(tmp_path / "run")
+    assert job_file(tmp_path / "run").is_file()
+    read = read_job(tmp_path / "run")
+    assert read == chosen
+    assert prepare(read).job == chosen
+    assert read.method == "ensemble_chains"
+    assert read.network == auto.DEEP
+
+
+def test_a_setting_that_the_chosen_method_lacks(tmp_path):
+    regression_frame().to_csv(tmp_path / "houses.csv", index=False)
+    command = [
+        "fit",
+        str(tmp_path / "houses.csv"),
+        "--target",
+        "price",
+        "--set",
+        "rank=3",
+        "--out",
+        str(tmp_path / "r"),
+    ]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 2
+    assert "ensemble_chains has no setting 'rank'" in result.stderr
+    assert not (tmp_path / "r").exists()
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Choices that are fitted at once: what is asked here is whether they are heeded."""
+
+    def choose(task, rows, features, **facts):
+        options = {"likelihood": "heteroscedastic_t:0.05"} if task == "regression" else {}
+        return auto.Choice(
+            "map", "mlp:3", {"learning_rate": 0.01} | options, 20, 16, f"map, because {rows} rows, {facts}"
+        )
+
+    for module in (auto, credo.estimators.build):
+        monkeypatch.setattr(module, "choose", choose)
+
+
+def test_estimators_choose(quick):
+    x = np.random.default_rng(0).normal(size=(60, 2))
+    model = BayesianRegressor(random_state=0).fit(x, x[:, 0])
+    assert model.why_.startswith("map, because 60 rows")
+    assert model.fit_.config["steps"] == 20
+    assert model.fit_.config["batch_size"] == 16
+    assert type(model.fit_.model.likelihood).__name__ == "HeteroscedasticT"
+    labels = np.where(x[:, 0] > 0, "up", "down")
+    classes = BayesianClassifier(network=credo.networks.mlp([4]), steps=9, random_state=0).fit(x, labels)
+    assert "'parameters': 17" in classes.why_
+    assert classes.fit_.config["steps"] == 9
+    assert classes.predict_proba(x).shape == (60, 2)
+    again = BayesianRegressor("map", "mlp:3", steps=5, random_state=0).fit(x, x[:, 0])
+    assert not hasattr(again, "why_")
+
+
+def test_a_model_of_ones_own():
+    x = np.random.default_rng(0).normal(size=(40, 2)).astype(np.float32)
+    likelihood = credo.likelihoods.gaussian(noise=0.1)
+    model = credo.Model(credo.networks.mlp([3]), credo.priors.normal(1.0), likelihood)
+    choice = auto.choose_for_model(model, (x, x[:, 0]))
+    assert choice.method == "ensemble_chains"
+    assert "likelihood" not in choice.settings
+    assert "13 parameters" in choice.why
+
+
+def test_auto_in_a_comparison(quick):
+    frame = pd.DataFrame({"x": np.linspace(0, 1, 40), "y": np.linspace(0, 3, 40)})
+    found = credo.compare(frame, "y", methods="auto", baselines="linear", folds=2)
+    assert {row["model"] for row in found.table} == {"auto", "linear"}
