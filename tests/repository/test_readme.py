@@ -1,4 +1,7 @@
-"""What the written pages show works: Python blocks, `credo` lines, `make` targets, the table of methods."""
+"""What the written pages say in passing is true: commands and options, `make` targets, links, the table of methods.
+
+Blocks are run by test_documents.py.
+"""
 
 import contextlib
 import io
@@ -35,9 +38,7 @@ def spans(page: Path) -> list[str]:
     return re.findall(r"`([^`\n]+)`", prose)
 
 
-PYTHON = [(page, i, code) for page in PAGES for i, code in enumerate(blocks(page, "python"))]
 SHELL = [line for page in PAGES for block in blocks(page, "sh") for line in block.splitlines()]
-COMMANDS = [line for line in SHELL if line.startswith("credo ")]
 NAMED = [span for page in PAGES for span in spans(page) if re.match(r"credo (-|[a-z])", span)]
 
 
@@ -47,20 +48,6 @@ def commands():
     from typer.main import get_command
 
     return get_command(main.app)
-
-
-def marked(page, number, code):
-    """Blocks of the README run always, those of other pages in `make test-full`."""
-    marks = [] if page.name == "README.md" else [pytest.mark.full]
-    return pytest.param(page, number, code, id=f"{page.name}-{number}", marks=marks)
-
-
-@pytest.mark.parametrize(("page", "number", "code"), [marked(*block) for block in PYTHON])
-def test_python_blocks_run(page, number, code, tmp_path, monkeypatch):
-    """Each block on its own, in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-    with contextlib.redirect_stdout(io.StringIO()):
-        exec(compile(code, f"{page.name}:{number}", "exec"), {"__name__": f"block_{number}"})
 
 
 def test_quickstart_is_short_and_says_what_the_text_says():
@@ -75,27 +62,21 @@ def test_quickstart_is_short_and_says_what_the_text_says():
     assert found["fit"].status.ok
 
 
-@pytest.mark.parametrize("line", COMMANDS)
-def test_shell_lines_are_valid(line):
-    name, *arguments = shlex.split(line, comments=True)[1:]
-    tree = commands()
-    assert name in tree.commands, f"credo has no command {name}"
-    tree.commands[name].make_context(name, arguments)
-
-
 @pytest.mark.parametrize("span", sorted(set(NAMED)))
 def test_named_commands_and_options_exist(span):
     tree = commands()
     name, *arguments = shlex.split(span)[1:]
     command = tree if name.startswith("-") else tree.commands.get(name)
-    assert command is not None, f"credo has no command {name}"
+    if hasattr(command, "commands") and arguments:  # a command of commands
+        command = command if command is tree else command.commands.get(arguments[0])
+    assert command is not None, f"credo has no command {span}"
     known = {option for parameter in command.params for option in parameter.opts} | {"--help", "-h"}
     assert {word for word in [name, *arguments] if word.startswith("--")} <= known
 
 
 @pytest.mark.full
 def test_shell_lines_run(tmp_path):
-    """The README's own lines, one after another, where the bundled table lies as in a clone."""
+    """The README's own lines, each in a process of its own, where the bundled table lies as in a clone."""
     commands()
     lines = [line for block in blocks(PAGES[0], "sh") for line in block.splitlines() if line.startswith("credo ")]
     assert len(lines) >= 3
