@@ -50,7 +50,7 @@ bench-peers:
 	.venv-peers/bin/python -m pip install --quiet jax numpyro blackjax optax torch==2.13.0 pyro-ppl laplace-torch posteriors
 
 bench: $(STAMP)
-	$(BIN)/python benchmarks/speed.py --peers .venv-peers/bin/python
+	$(BIN)/credo benchmark speed --peers .venv-peers/bin/python
 
 clean:
 	rm -rf $(VENV) .venv-peers build dist demo site

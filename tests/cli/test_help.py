@@ -11,8 +11,9 @@ from credo.registry import METHODS
 
 COMMANDS = [
     "demo", "fit", "compare", "predict", "evaluate", "effects", "decide", "suggest", "detect", "optimise", "report",
-    "resume", "export", "methods", "audit",
+    "resume", "export", "methods", "audit", "benchmark",
 ]  # fmt: skip
+BENCHMARKS = ["uci", "airfoil", "images", "speed"]
 
 
 def test_help_imports_neither_jax_nor_pandas():
@@ -34,12 +35,14 @@ def test_help_imports_neither_jax_nor_pandas():
         assert name in done.stdout
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", [*COMMANDS, *(f"benchmark {name}" for name in BENCHMARKS)])
 def test_every_command_and_option_is_documented(name, credo):
     from typer.main import get_command
 
-    assert credo(name, "--help").exit_code == 0
-    command = get_command(app).commands[name]
+    assert credo(*name.split(), "--help").exit_code == 0
+    command = get_command(app)
+    for word in name.split():
+        command = command.commands[word]
     assert command.help
     for parameter in command.params:
         assert getattr(parameter, "help", None), f"credo {name} {parameter.name}"
@@ -48,7 +51,9 @@ def test_every_command_and_option_is_documented(name, credo):
 def test_the_commands_are_these():
     from typer.main import get_command
 
-    assert list(get_command(app).commands) == COMMANDS
+    commands = get_command(app).commands
+    assert list(commands) == COMMANDS
+    assert list(commands["benchmark"].commands) == BENCHMARKS
 
 
 def test_the_options_of_fit_are_there():

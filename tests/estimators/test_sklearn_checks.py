@@ -27,6 +27,8 @@ def test_point(estimator, check):
 
 
 @pytest.mark.full
-@parametrize_with_checks([BayesianClassifier("map", **SMALL), BayesianRegressor(VI, **SMALL), BayesianClassifier(VI, **SMALL)])
+@parametrize_with_checks(
+    [BayesianClassifier("map", **SMALL), BayesianRegressor(VI, **SMALL), BayesianClassifier(VI, **SMALL)]
+)
 def test_others(estimator, check):
     check(estimator)

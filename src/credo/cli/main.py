@@ -9,6 +9,7 @@ from typer.core import TyperGroup
 from credo import __version__
 from credo.cli import (
     audit,
+    benchmark,
     compare,
     decide,
     demo,
@@ -99,6 +100,7 @@ COMMANDS = (
 )  # fmt: skip
 for command in COMMANDS:
     app.command()(command)
+app.add_typer(benchmark.app, name="benchmark")
 
 
 def main() -> None:

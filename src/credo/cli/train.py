@@ -12,7 +12,7 @@ import numpy as np
 
 import credo
 from credo.artifacts import is_run, save_fit
-from credo.auto import AUTO, choose_for, settle
+from credo.auto import AUTO, chosen_for, settle
 from credo.cli.console import plain, say
 from credo.cli.job import CHECKPOINT, Job, job_file
 from credo.cli.score import predictive_at, scores_of, true_targets
@@ -75,7 +75,7 @@ def prepare(job: Job) -> Prepared:
     encoder = TableEncoder.learn(train, target, exact, job.missing, job.weights, ignore=aside)
     arrays = encoder.arrays(train)
     if job.method == AUTO:
-        job = settled(job, encoder, len(arrays.rows))
+        job = settled(job, encoder, arrays)
     method, options = build(job.method, job.settings)
     model = table_model(encoder, job.network, options, job.method)
     held = encoder.arrays(frame.iloc[held_rows], unseen="zeros") if len(held_rows) else None
@@ -84,9 +84,10 @@ def prepare(job: Job) -> Prepared:
     return Prepared(job, encoder, arrays, held, model, method, notes)
 
 
-def settled(job: Job, encoder: TableEncoder, rows: int) -> Job:
+def settled(job: Job, encoder: TableEncoder, arrays: Arrays) -> Job:
     """The job with the method that suits the table, and what else nobody said."""
-    choice = choose_for(encoder, rows, job.network, job.budget)
+    say("No method is named: looking for one that suits the table …")
+    choice = chosen_for(encoder, arrays[:3], job.network, job.settings, job.budget, job.seed)
     found = settle(choice, job.network, job.settings, job.steps, job.batch_size, job.budget)
     return dataclasses.replace(job, **found, why=f"Method: {choice.why}")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
-from credo.auto import AUTO, choose_for, settle
+from credo.auto import AUTO, chosen_for, settle
 from credo.baselines import BASELINES, fit_baseline
 from credo.core.predict import predict
 from credo.core.predictive import Predictive
@@ -66,7 +66,7 @@ def _network(
 ) -> tuple[Predictive, dict[str, Any]]:
     said = {"method": name, "batch_size": None} | {k: how[k] for k in ("network", "settings", "steps")}
     if name == AUTO:
-        choice = choose_for(encoder, len(given.rows), how["network"], how["budget"])
+        choice = chosen_for(encoder, given[:3], how["network"], how["settings"], how["budget"], how["seed"])
         said = settle(choice, how["network"], how["settings"], how["steps"], None, how["budget"])
     method, options = build(said["method"], said["settings"])
     model = table_model(encoder, said["network"], options, said["method"])

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 import credo
-from credo.auto import AUTO
+from credo.auto import AUTO, compete
 from credo.core.likelihood import Likelihood
 from credo.core.model import Model
 from credo.core.predictive import Predictive
@@ -60,22 +60,29 @@ class BayesianEstimator(BaseEstimator):
         asked = Asked(*(getattr(self, name) for name in names))
         if not isinstance(asked.method, str) or asked.method != AUTO:
             return asked
-        asked, self.why_ = decided(asked, task, inputs, outputs)
-        return asked
+        return decided(asked, task, inputs, outputs)
 
     def _infer(
         self, asked: Asked, inputs: np.ndarray, targets: np.ndarray, weight: np.ndarray, likelihood: Likelihood
     ) -> Self:
         """Learn from rows that are on their final scale of targets; inputs are standardised here."""
         self.input_scale_ = Standard.learn(inputs, weight) if self.standardise else Standard.identity(inputs.shape[1])
+        data = (self.input_scale_.apply(inputs), targets, weight)
         network = make_network(asked.network, asked.method)
-        prior = make_prior(asked.prior, self._kind, asked.method, network)
-        model = Model(network, prior, likelihood, 1.0, None)
-        method = make_method(asked.method, asked.settings)
         seeds = check_random_state(self.random_state).randint(LARGEST_SEED, size=2)
         self.predict_seed_ = int(seeds[1])
+
+        def model_with(options: dict[str, Any]) -> Model:
+            prior = make_prior(options.get("prior", asked.prior), self._kind, asked.method, network)
+            return Model(network, prior, likelihood, 1.0, None)
+
+        options: dict[str, Any] = {}
+        if asked.choice is not None:
+            choice = compete(asked.choice, model_with, data, int(seeds[0]))
+            options, self.why_ = choice.settings, choice.why
+        method = make_method(asked.method, asked.settings)
         fit = credo.fit(
-            jax.random.key(int(seeds[0])), model, (self.input_scale_.apply(inputs), targets, weight), method,
+            jax.random.key(int(seeds[0])), model_with(options), data, method,
             steps=asked.steps, batch_size=asked.batch_size, progress=False,
         )  # fmt: skip
         if fit.status.outcome != "finished":

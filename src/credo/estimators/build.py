@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from credo import likelihoods
-from credo.auto import choose
+from credo.auto import Choice, choose
 from credo.core.likelihood import Likelihood
 from credo.core.network import Network
 from credo.errors import InputError
@@ -32,10 +32,11 @@ class Asked(NamedTuple):
     settings: dict[str, Any] | None
     steps: int | None
     batch_size: int | None
+    choice: Choice | None = None  # of "auto"
 
 
-def decided(asked: Asked, task: str, inputs: np.ndarray, outputs: int) -> tuple[Asked, str]:
-    """The choice of "auto" for these rows wherever nothing was asked, and why."""
+def decided(asked: Asked, task: str, inputs: np.ndarray, outputs: int) -> Asked:
+    """The choice of "auto" for these rows wherever nothing was asked."""
     words = asked.network if isinstance(asked.network, str) else None
     size = None
     if asked.network is not None and words is None:
@@ -44,7 +45,7 @@ def decided(asked: Asked, task: str, inputs: np.ndarray, outputs: int) -> tuple[
     choice = choose(task, *inputs.shape, outputs=outputs, network=words, parameters=size)
     own = dict(choice.settings)
     likelihood = own.pop("likelihood", None)
-    found = Asked(
+    return Asked(
         choice.method,
         choice.network if asked.network is None else asked.network,
         asked.prior,
@@ -52,8 +53,8 @@ def decided(asked: Asked, task: str, inputs: np.ndarray, outputs: int) -> tuple[
         own | (asked.settings or {}),
         choice.steps if asked.steps is None else asked.steps,
         choice.batch_size if asked.batch_size is None else asked.batch_size,
+        choice if asked.prior is None else choice._replace(rivals=()),
     )
-    return found, choice.why
 
 
 def num_parameters(network: Any, inputs: np.ndarray, outputs: int) -> int:

@@ -8,11 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro
 import numpyro.distributions as dist
+from cases import problems
+from cases.measure import Measured, beyond, by_difference, require_finite, seconds
+from cases.problems import Sizes
 from numpyro.infer import HMC, MCMC, NUTS
-
-from speed_cases import problems
-from speed_cases.measure import Measured, beyond, by_difference, require_finite, seconds
-from speed_cases.problems import Sizes
 
 
 def outputs(weights: dict[str, jax.Array], x: jax.Array, activation: Callable) -> jax.Array:

@@ -7,11 +7,10 @@ import jax
 import numpyro
 import numpyro.distributions as dist
 import optax
+from cases import problems
+from cases.measure import Measured, beyond, by_difference, require_finite, seconds
+from cases.problems import Sizes
 from numpyro.infer import SVI, Trace_ELBO, autoguide
-
-from speed_cases import problems
-from speed_cases.measure import Measured, beyond, by_difference, require_finite, seconds
-from speed_cases.problems import Sizes
 
 
 def network_model(sizes: Sizes) -> Callable[..., None]:

@@ -5,12 +5,11 @@ from collections.abc import Callable
 import pyro
 import pyro.distributions as dist
 import torch
+from cases import problems
+from cases.measure import Measured, require_finite, steady
+from cases.problems import Sizes
 from pyro.infer import SVI, Trace_ELBO
 from pyro.infer.autoguide import AutoDiagonalNormal
-
-from speed_cases import problems
-from speed_cases.measure import Measured, require_finite, steady
-from speed_cases.problems import Sizes
 
 
 def network_model(sizes: Sizes) -> Callable[..., None]:

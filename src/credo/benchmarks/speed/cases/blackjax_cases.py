@@ -9,12 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from blackjax.vi import meanfield_vi
+from cases import problems
+from cases.measure import Measured, require_finite, steady
+from cases.problems import Sizes
 from jax.flatten_util import ravel_pytree
 from jax.scipy.stats import norm
-
-from speed_cases import problems
-from speed_cases.measure import Measured, require_finite, steady
-from speed_cases.problems import Sizes
 
 Weights = dict[str, jax.Array]
 

@@ -7,11 +7,10 @@ from typing import Any
 import blackjax
 import jax
 import jax.numpy as jnp
+from cases import problems
+from cases.measure import Measured, require_finite, steady
+from cases.problems import Sizes
 from jax.scipy.stats import norm
-
-from speed_cases import problems
-from speed_cases.measure import Measured, require_finite, steady
-from speed_cases.problems import Sizes
 
 Weights = dict[str, jax.Array]
 Step = Callable[[jax.Array, Weights, Any], Weights]

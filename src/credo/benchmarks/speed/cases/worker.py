@@ -1,4 +1,4 @@
-"""Entry point of a case's process: ``python -m speed_cases.worker KEY --seed 0 --out FOLDER``."""
+"""Entry point of a case's process: ``python -m cases.worker MODULE FUNCTION OPTIONS --seed 0 --out FOLDER``."""
 
 import argparse
 import importlib
@@ -10,8 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
-
-from speed_cases import measure, plan, problems
+from cases import measure, problems
 
 PACKAGES = ("credo", "jax", "jaxlib", "numpyro", "blackjax", "optax", "torch", "pyro-ppl", "numpy")
 
@@ -30,15 +29,16 @@ def versions() -> dict[str, str]:
 def main() -> None:
     """Run one case and leave ``result.json`` (and ``function_draws.npy``) in the folder."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("key")
+    parser.add_argument("module")
+    parser.add_argument("function")
+    parser.add_argument("options", type=json.loads)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--out", type=Path, required=True)
     args = parser.parse_args()
-    case = next(c for c in plan.CASES if c.key == args.key)
     sizes = problems.Sizes().quick() if args.quick else problems.Sizes()
-    function = getattr(importlib.import_module(f"speed_cases.{case.module}"), case.function)
-    result: measure.Measured = function(args.seed, sizes, **case.options)
+    function = getattr(importlib.import_module(f"cases.{args.module}"), args.function)
+    result: measure.Measured = function(args.seed, sizes, **args.options)
     record = asdict(result) | {"versions": versions(), "peak_rss_mb": measure.peak_rss_mb()}
     draws = record.pop("function_draws")
     if draws is not None:

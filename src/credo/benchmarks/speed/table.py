@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Iterable
 from typing import Any
 
-from speed_cases.plan import COMPARISONS, PREDICT_RSS_MB, Comparison
+from credo.benchmarks.speed.plan import COMPARISONS, PREDICT_RSS_MB, Comparison
 
 Row = dict[str, Any]
 HEADER = (
@@ -149,3 +149,14 @@ def markdown(table: list[dict[str, Any]]) -> str:
         )
         out.append("| " + " | ".join(cells) + " |")
     return "\n".join(out)
+
+
+def page(rows: list[Row], command: str, where: str, quick: bool) -> str:
+    """The table with what a reader must know about it."""
+    told = "Quick sizes: this shows that the cases run; the numbers and verdicts mean nothing." if quick else ""
+    rule = (
+        "Each case runs alone in a fresh process on the processor, with an empty compilation cache; compilation and "
+        "run are apart. A ratio is taken within a pass, the table shows the median over passes and their range."
+    )
+    parts = ["# Speed", rule, told, markdown(lines(rows)), f"- `{command}`\n- {where}"]
+    return "\n\n".join(part for part in parts if part) + "\n"

@@ -6,11 +6,11 @@ from typing import Any
 
 import jax
 import numpy as np
+from cases import problems
+from cases.measure import Compilations, Measured, require_finite, seconds, steady
+from cases.problems import Sizes
 
 import credo
-from speed_cases import problems
-from speed_cases.measure import Compilations, Measured, require_finite, seconds, steady
-from speed_cases.problems import Sizes
 
 
 def network(hidden: int, activation: str) -> credo.Model:
@@ -154,7 +154,7 @@ def hmc(seed: int, sizes: Sizes) -> Measured:
         if "num_integration_steps" in fit.trace:
             same("gradients", int(metric(fit, "num_integration_steps").sum()), gradients)
     draws = [function_draws(fit, x[:10], sizes.chains, sizes.hmc_draws) for fit in fits[-2:]]
-    if np.array_equal(*draws):
+    if np.array_equal(draws[0], draws[1]):
         raise AssertionError("two keys gave the same draws")
     moved = [len(np.unique(chain[:, 0])) for chain in draws[-1]]
     result.facts |= {"gradients": gradients, "chains": sizes.chains, "distinct_draws_per_chain": min(moved)}

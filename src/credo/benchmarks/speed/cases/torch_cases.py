@@ -1,10 +1,9 @@
 """Plain torch: a network, Adam and a Python loop."""
 
 import torch
-
-from speed_cases import problems
-from speed_cases.measure import Measured, require_finite, steady
-from speed_cases.problems import Sizes
+from cases import problems
+from cases.measure import Measured, require_finite, steady
+from cases.problems import Sizes
 
 
 def ensemble(seed: int, sizes: Sizes) -> Measured:

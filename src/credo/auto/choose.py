@@ -1,8 +1,8 @@
-"""`method="auto"`: which method, network and likelihood a table gets when nobody says, and why.
+"""From the size of a table to a method and its settings.
 
 The choice is a function of the task, the size of the table, the network if one is given, the time and the kind of
 machine: the same table gets the same choice everywhere. Its settings are the best of those that `benchmarks/auto.py`
-measured, on other tables than those on which `auto` itself is measured.
+measured, on other tables than those on which `auto` itself is measured. What size cannot tell a pilot decides.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ FEWEST, MOST = 2_000, 200_000  # steps of an ensemble
 EPOCHS = 300  # of an ensemble, at most: later ones change nothing
 DEEP, WIDE = "mlp:32,32,32:tanh", "mlp:100,100,100"
 ROBUST = "heteroscedastic_t:0.01"
+# Widths of the prior that compete: rows decide by themselves once there are many, and cannot where there are few.
+SCALES, CLASS_SCALES = (1.0, 3.0), (1.0, 4.0)
+LEAST_ROWS, PILOT_ROWS = 60, 5_000
 
 
 class Choice(NamedTuple):
@@ -39,6 +42,7 @@ class Choice(NamedTuple):
         settings: of the method and the model, as `credo fit --set` has them.
         steps, batch_size: of the fit.
         why: one sentence.
+        rivals: settings of which a pilot takes the best.
     """
 
     method: str
@@ -47,6 +51,7 @@ class Choice(NamedTuple):
     steps: int
     batch_size: int
     why: str
+    rivals: tuple[dict[str, Any], ...] = ()
 
 
 def choose(
@@ -97,6 +102,7 @@ def choose(
             min(128, rows),
             f"ensemble_chains, because {of} leave time on {place} for {CHAINS} chains of {length} draws, each from a "
             "mode of its own: on held-out rows it was the best of the methods measured.",
+            _priors(task) if LEAST_ROWS <= rows <= PILOT_ROWS else (),
         )  # fmt: skip
     size = parameters or count(network or WIDE, task, features, outputs)
     batch = 128 if rows < 50_000 else 512
@@ -107,6 +113,11 @@ def choose(
         f"deep_ensemble, because {of} are too many for chains in {allowed:.0f} s on {place}: {MEMBERS} networks learn "
         "from minibatches.",
     )  # fmt: skip
+
+
+def _priors(task: str) -> tuple[dict[str, Any], ...]:
+    scales = SCALES if task in ("regression", "count") else CLASS_SCALES
+    return tuple({"prior": f"fan_in_normal:{scale:g}"} for scale in scales)
 
 
 def choose_for(encoder: TableEncoder, rows: int, network: str | None = None, budget: Any = None) -> Choice:
@@ -137,7 +148,7 @@ def choose_for_model(model: Model, data: Any, budget: Any = None) -> Choice:
     allowed = None if budget is None else seconds(budget)
     choice = choose(task, len(targets), features, outputs=outputs, parameters=size, seconds=allowed)
     own = {name: value for name, value in choice.settings.items() if name != "likelihood"}
-    return choice._replace(settings=own)
+    return choice._replace(settings=own, rivals=())
 
 
 def settle(

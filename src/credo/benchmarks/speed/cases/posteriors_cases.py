@@ -2,10 +2,9 @@
 
 import posteriors
 import torch
-
-from speed_cases import problems
-from speed_cases.measure import Measured, require_finite, steady
-from speed_cases.problems import Sizes
+from cases import problems
+from cases.measure import Measured, require_finite, steady
+from cases.problems import Sizes
 
 Weights = dict[str, torch.Tensor]
 

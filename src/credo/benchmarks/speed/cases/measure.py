@@ -84,7 +84,7 @@ class Compilations:
         self._open = False
         jax.monitoring.register_event_duration_secs_listener(self._seen)
 
-    def _seen(self, event: str, duration: float, **_: object) -> None:
+    def _seen(self, event: str, duration_secs: float, **_: object) -> None:
         if self._open and event == COMPILE_EVENT:
             self.count += 1
 

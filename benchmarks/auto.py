@@ -1,0 +1,156 @@
+"""What `method="auto"` is chosen from: candidates on tables of six kinds and on counts, beside baselines.
+
+    python benchmarks/auto.py --folder OUT [--tables small,wide] [--models chains_t,linear] [--folds 3] [--seed 100]
+
+Every table of `credo.benchmarks.tables` is made anew with the seed (that of patients is what it is, in other folds),
+and every model is fitted to all folds but one and scored on that one. The settings of `auto` are chosen with seeds from
+100 on; `credo benchmark tables` measures it with seed 0. Cells go to --folder, one file each: what was stopped goes on.
+"""
+
+import argparse
+import hashlib
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+import credo
+from credo.baselines import BASELINES, fit_baseline
+from credo.benchmarks.tables import TABLES
+from credo.comparison.cell import row_scores
+from credo.comparison.plan import find_folds
+from credo.data.encoder import TableEncoder
+from credo.data.scale import on_scale, true_targets
+from credo.recipes import build, table_model
+
+
+class Candidate(NamedTuple):
+    """A method with its settings and the model's."""
+
+    method: str
+    settings: tuple[tuple[str, Any], ...] = ()
+    network: str | None = None
+    steps: int | None = None
+    batch_size: int | None = None
+
+
+def chains(length: int, likelihood: str | None, network: str = "mlp:32,32,32:tanh", **more: Any) -> Candidate:
+    """`ensemble_chains` with `length` warm-up steps and draws, and paths of at most so many steps."""
+    words = {"warmup": length, "num_steps": length} | more | ({"likelihood": likelihood} if likelihood else {})
+    return Candidate("ensemble_chains", tuple(words.items()), network, length, 128)
+
+
+def ensemble(likelihood: str | None, network: str, steps: int, batch_size: int | None = 128, **more: Any) -> Candidate:
+    """`deep_ensemble`."""
+    words = more | ({"likelihood": likelihood} if likelihood else {})
+    return Candidate("deep_ensemble", tuple(words.items()), network, steps, batch_size)
+
+
+NORMAL, ROBUST = "heteroscedastic:0.01", "heteroscedastic_t:0.01"
+REAL = {
+    "chains_n": chains(50, NORMAL),
+    "chains_t": chains(50, ROBUST),
+    "chains_t_1": chains(50, ROBUST, prior="fan_in_normal:1.0"),
+    "chains_t_16": chains(50, ROBUST, "mlp:16,16:tanh"),
+    "ensemble_t": ensemble(ROBUST, "mlp:50,50", 3000),
+    "vi_t": Candidate("bayes_by_backprop", (("likelihood", ROBUST),), "mlp:50"),
+}
+OTHER = {
+    "chains": chains(50, None),
+    "chains_2": chains(50, None, prior="fan_in_normal:2.0"),
+    "chains_16": chains(50, None, "mlp:16,16:tanh"),
+    "ensemble": ensemble(None, "mlp:50,50", 3000),
+    "vi": Candidate("bayes_by_backprop"),
+    "laplace": Candidate("laplace"),
+}
+
+
+def candidates(task: str) -> dict[str, Candidate]:
+    """Candidates of a task, by name."""
+    return REAL if task == "regression" else OTHER
+
+
+def fitted(one: Candidate, encoder: TableEncoder, given: Any, scored: Any, seed: int) -> Any:
+    """The predictive at the scored rows."""
+    method, options = build(one.method, dict(one.settings))
+    model = table_model(encoder, one.network, options, one.method)
+    size = None if one.batch_size is None else min(one.batch_size, len(given.rows))
+    found = credo.fit(jax.random.key(seed), model, given[:3], method, steps=one.steps, batch_size=size, progress=False)
+    return credo.predict(jax.random.key(seed + 1), found, scored.inputs)
+
+
+def cell(name: str, example: Any, rows: tuple[np.ndarray, np.ndarray], seed: int) -> dict[str, Any]:
+    """Sums of the scores of held-out rows, and seconds."""
+    train, held = (example.frame.iloc[part] for part in rows)
+    encoder = TableEncoder.learn(train, example.target, example.task, "error")
+    given, scored = encoder.arrays(train), encoder.arrays(held, unseen="zeros")
+    began = time.perf_counter()
+    if name in BASELINES:
+        classes = len(encoder.classes or ())
+        fit = fit_baseline(name, encoder.task, given.inputs, given.targets, num_classes=classes, seed=seed)
+        predictive = fit.predict(scored.inputs)
+    else:
+        predictive = fitted(candidates(encoder.task)[name], encoder, given, scored, seed)
+    spent = time.perf_counter() - began
+    scores = row_scores(on_scale(predictive, encoder), true_targets(encoder, scored.targets))
+    return {"rows": len(scored.rows), "seconds": spent} | {k: float(v.sum()) for k, v in scores.items()}
+
+
+def kept(name: str, table: str, fold: int, options: argparse.Namespace, one: Any) -> Path:
+    """The file of a cell; other settings have another name."""
+    mark = hashlib.sha256(repr((one, options.folds, options.seed)).encode()).hexdigest()[:8]
+    return options.folder / f"{table}-{name}-{fold}-{mark}.json"
+
+
+def study(table: str, options: argparse.Namespace) -> list[dict[str, Any]]:
+    """Means over all held-out rows, one line for each model."""
+    example = TABLES[table](options.seed) if options.rows is None else TABLES[table](options.seed, options.rows)
+    folds = find_folds(example.frame, example.target, example.task, options.folds, options.seed, None)
+    known = candidates(example.task)
+    names = [
+        n for n in (options.models.split(",") if options.models else [*known, *BASELINES]) if n in {*known, *BASELINES}
+    ]
+    lines = []
+    for name in names:
+        found = []
+        for fold, rows in enumerate(folds[: options.first]):
+            place = kept(name, table, fold, options, known.get(name))
+            if not place.exists():
+                try:
+                    result = cell(name, example, rows, options.seed)
+                except (credo.errors.Refusal, credo.errors.InputError) as error:
+                    print(f"{table} {name}: {error}", file=sys.stderr)
+                    break
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.write_text(json.dumps(result))
+            found.append(json.loads(place.read_text()))
+        if len(found) < len(folds[: options.first]):
+            continue
+        total = sum(f["rows"] for f in found)
+        line = {k: sum(f[k] for f in found) / total for k in found[0] if k not in ("rows", "seconds")}
+        lines.append({"table": table, "model": name} | line | {"seconds": np.mean([f["seconds"] for f in found])})
+        print("  ".join(f"{k} {v:.4g}" if not isinstance(v, str) else v for k, v in lines[-1].items()), flush=True)
+    return lines
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--folder", type=Path, required=True)
+    parser.add_argument("--tables", default=",".join(TABLES))
+    parser.add_argument("--models")
+    parser.add_argument("--folds", type=int, default=3)
+    parser.add_argument("--first", type=int, help="only so many of the folds")
+    parser.add_argument("--rows", type=int)
+    parser.add_argument("--seed", type=int, default=100)
+    options = parser.parse_args()
+    for table in options.tables.split(","):
+        study(table, options)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,1 +1,0 @@
-"""The cases of the speed benchmark: each runs alone in a fresh process, started by ``speed.py``."""
