@@ -19,8 +19,8 @@ demo: $(STAMP)
 
 # Most of the tests' time is compilation of small programs that run for milliseconds: XLA is told not to polish them, and
 # to take its older code generator in one piece, which needs a third of the time. `make test-full` leaves it at its defaults. One file
-# stays on one worker, so that its programs are compiled once.
-QUICK := JAX_DISABLE_MOST_OPTIMIZATIONS=1 XLA_FLAGS="--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
+# stays on one worker, so that its programs are compiled once, and each worker has one thread for scikit-learn.
+QUICK := OMP_NUM_THREADS=1 JAX_DISABLE_MOST_OPTIMIZATIONS=1 XLA_FLAGS="--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
 test: $(STAMP)
 	$(QUICK) $(BIN)/python -m pytest -n 2 --dist loadfile -m "not full" --durations=15
 

@@ -91,7 +91,7 @@ def little_work():
         mock.patch.object(Loop, "phases", short),
         mock.patch.object(Loop, "__post_init__", short_paths),
         mock.patch.object(Source, "on_device", roomy),
-        mock.patch("credo.auto.choose.LEAST_ROWS", 10**9),  # no pilot
+        mock.patch("credo.auto.choice.LEAST_ROWS", 10**9),  # no pilot
     ):
         yield
 

@@ -105,7 +105,7 @@ def test_an_unfinished_run_knows_its_method(tmp_path):
     assert read == chosen
     assert prepare(read).job == chosen
     assert read.method == "ensemble_chains"
-    assert read.network == auto.DEEP
+    assert read.network == credo.auto.choice.DEEP
 
 
 def test_a_setting_that_the_chosen_method_lacks(tmp_path):
@@ -136,7 +136,7 @@ def quick(monkeypatch):
             "map", "mlp:3", {"learning_rate": 0.01} | options, 20, 16, f"map, because {rows} rows, {facts}"
         )
 
-    for module in (auto, credo.estimators.build):
+    for module in (credo.auto.choice, credo.estimators.build):
         monkeypatch.setattr(module, "choose", choose)
 
 

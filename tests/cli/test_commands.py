@@ -9,6 +9,7 @@ import pytest
 
 import credo as library
 from credo.runs import open_run
+from documents import little_work
 from small_tables import QUICK, class_frame, regression_frame
 
 RUN_FILES = {
@@ -191,7 +192,8 @@ def test_report(credo, runs, tmp_path):
 
 
 def test_demo(credo, tmp_path):
-    result = credo("demo", "--out", tmp_path / "demo", "--steps", "30")
+    with little_work():
+        result = credo("demo", "--out", tmp_path / "demo")
     assert result.exit_code == 0, result.stderr
     assert {"run", "predictions.csv", "report.html"} <= {path.name for path in (tmp_path / "demo").iterdir()}
     assert "Next:" in result.stdout

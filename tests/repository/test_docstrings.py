@@ -10,16 +10,17 @@ SOURCE = Path(__file__).resolve().parents[2] / "src"
 
 
 def examples():
-    """Modules with examples; those of methods and applications that fit something are in `make test-full`."""
+    """Modules with examples; where many fit something or compile large networks they are in `make test-full`."""
     for path in sorted((SOURCE / "credo").rglob("*.py")):
         text = path.read_text(encoding="utf-8")
         if ">>>" in text:
             package = path.relative_to(SOURCE / "credo").parts[0]
-            slow = package in ("methods", "shallow", "applications") and ("fit(" in text or "steps=" in text)
+            slow = package in SLOW and ("fit(" in text or "steps=" in text or package == "networks")
             name = ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__")
             yield pytest.param(name, id=name, marks=[pytest.mark.full] if slow else [])
 
 
+SLOW = ("methods", "shallow", "applications", "continual", "audit", "diagnostics", "comparison", "infinite", "networks")
 MODULES = list(examples())
 
 

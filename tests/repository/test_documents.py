@@ -114,7 +114,14 @@ def left_out(page: str) -> list[str]:
     return [line for name, line in NOT_RUN if name == page]
 
 
-@pytest.mark.parametrize("page", PAGES)
+def first_read(page: str) -> bool:
+    """Pages that everybody begins with run whenever tests run; the others are in `make test-full`."""
+    return page in ("README.md", "docs/index.md") or page.startswith("docs/quickstart/")
+
+
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=[] if first_read(page) else [pytest.mark.full]) for page in PAGES]
+)
 def test_pages_run(page, folder):
     """From top to bottom, in one folder and one session of Python; fits take a few steps each."""
     provide(page)

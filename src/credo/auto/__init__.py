@@ -1,11 +1,11 @@
 """`method="auto"`: which method, network and likelihood a table gets when nobody says, and why (I1)."""
 
-from credo.auto.choose import AUTO as AUTO
-from credo.auto.choose import Choice as Choice
-from credo.auto.choose import choose as choose
-from credo.auto.choose import choose_for as choose_for
-from credo.auto.choose import choose_for_model as choose_for_model
-from credo.auto.choose import count as count
-from credo.auto.choose import settle as settle
+from credo.auto.choice import AUTO as AUTO
+from credo.auto.choice import Choice as Choice
+from credo.auto.choice import choose as choose
+from credo.auto.choice import choose_for as choose_for
+from credo.auto.choice import choose_for_model as choose_for_model
+from credo.auto.choice import count as count
+from credo.auto.choice import settle as settle
 from credo.auto.pilot import chosen_for as chosen_for
 from credo.auto.pilot import compete as compete

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from credo.auto.choose import Choice, choose_for, settle
+from credo.auto.choice import Choice, choose_for, settle
 
 if TYPE_CHECKING:
     import jax

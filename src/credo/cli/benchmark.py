@@ -208,6 +208,34 @@ def speed(
         raise typer.Exit(1)
 
 
+@app.command()
+def tables(
+    context: typer.Context,
+    names: Annotated[
+        str | None, typer.Option("--tables", help="Names with commas between.", metavar="NAMES", show_default="all")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of the tables, folds and fits.", min=0)] = 0,
+    rows: Annotated[int | None, typer.Option(help="Rows of each table instead of its own number.", min=20)] = None,
+    folder: Folder = None,
+    out: Out = OUT,
+    table: Table = False,
+) -> None:
+    """What `credo fit` does with nothing said, on tables of six kinds and on counts; no data are needed."""
+    from credo.benchmarks import front_door as study
+    from credo.benchmarks.records import Records
+    from credo.benchmarks.tables import TABLES
+
+    chosen = list(TABLES) if names is None else _words(names)
+    _known(chosen, tuple(TABLES), "table")
+    kept = Records(folder or out / "records")
+    if not table:
+        study.study(chosen, seed, rows, kept, say)
+    lines = study.summary(kept.all(study.NAME))
+    if lines:
+        _write(out / "tables.md", study.markdown(lines, _command(context)))
+        print(study.markdown(lines, _command(context)))
+
+
 def _jax(row: dict[str, Any]) -> bool:
     return row["library"] == "credo" and "jax" in row.get("versions", {})
 
