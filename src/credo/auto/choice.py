@@ -20,8 +20,12 @@ if TYPE_CHECKING:
 
 AUTO = "auto"
 SECONDS = 60.0  # what a fit may take where no budget is given
-# Gradients in a second, times rows and parameters: on two cores of a processor, and on a large accelerator.
-RATES = {"cpu": 4e9, "gpu": 2e11, "tpu": 2e11}
+SHARE = 0.6  # of it for chains; the rest is compilation and the way to their starting points
+# Seconds of a gradient on two cores of a processor, and on a large accelerator: so many, and one for each RATES of
+# rows times parameters.
+OVERHEAD = {"cpu": 3e-4, "gpu": 3e-5, "tpu": 3e-5}
+RATES = {"cpu": 6e9, "gpu": 2e11, "tpu": 2e11}
+BATCHES = 2.5  # how much faster minibatches go through wide layers
 CHAINS, MEMBERS = 8, 5
 SHORTEST, LONGEST = 25, 100  # draws of a chain, and steps of its paths
 FEWEST, MOST = 2_000, 200_000  # steps of an ensemble
@@ -92,9 +96,10 @@ def choose(
     allowed = SECONDS if seconds is None else seconds
     options: dict[str, Any] = {"likelihood": ROBUST} if task == "regression" else {}
     size = parameters or count(network or DEEP, task, features, outputs)
-    gradients = allowed * RATES.get(device, RATES["cpu"]) / (rows * size)
+    device = device if device in RATES else "cpu"
+    gradients = SHARE * allowed / (OVERHEAD[device] + rows * size / RATES[device])
     length = int(min(LONGEST, (gradients / (2 * CHAINS)) ** 0.5))
-    place = {"cpu": "a processor", "gpu": "a GPU", "tpu": "a TPU"}.get(device, device)
+    place = {"cpu": "a processor", "gpu": "a GPU", "tpu": "a TPU"}[device]
     of = f"{rows:,} rows of {features:,} inputs and {size:,} parameters"
     if length >= SHORTEST:
         return Choice(
@@ -106,7 +111,7 @@ def choose(
         )  # fmt: skip
     size = parameters or count(network or WIDE, task, features, outputs)
     batch = 128 if rows < 50_000 else 512
-    work = allowed * RATES.get(device, RATES["cpu"]) / (batch * size * MEMBERS)
+    work = SHARE * allowed / (OVERHEAD[device] + batch * size * MEMBERS / (BATCHES * RATES[device]))
     steps = int(min(MOST, EPOCHS * rows / batch, max(FEWEST, work)))
     return Choice(
         "deep_ensemble", network or WIDE, options | {"size": MEMBERS}, steps, min(batch, rows),
@@ -163,8 +168,8 @@ def settle(
 
     Example:
         >>> chosen = choose("regression", 400, 10, device="cpu")
-        >>> settle(chosen, None, {"noise": 0.5}, 20, None, None)["settings"]
-        {'warmup': 100, 'num_steps': 100, 'noise': 0.5}
+        >>> settle(chosen, None, {"noise": 0.5, "warmup": 10, "num_steps": 5}, 20, None, None)["settings"]
+        {'warmup': 10, 'num_steps': 5, 'noise': 0.5}
     """
     own = dict(choice.settings)
     if "noise" in settings:  # belongs to likelihoods whose noise does not depend on the inputs
