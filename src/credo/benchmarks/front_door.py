@@ -5,25 +5,19 @@ one, exactly as the command would fit it. So are the baselines; which of them is
 fold on a fifth of its training rows, before a held-out row is looked at. Large tables have one fold of held-out rows.
 """
 
-import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import jax
 import numpy as np
 
-import credo
-from credo.auto import AUTO, chosen_for, settle
-from credo.baselines import BASELINES, fit_baseline
+from credo.auto import AUTO
+from credo.baselines import BASELINES
 from credo.benchmarks import records
 from credo.benchmarks.markdown import bold, number, seconds, table
 from credo.benchmarks.tables import TABLES, Example
-from credo.comparison.cell import row_scores
+from credo.comparison.cell import run_cell
 from credo.comparison.plan import find_folds
-from credo.data.encoder import TableEncoder
-from credo.data.scale import on_scale, true_targets
-from credo.errors import InputError, Refusal
-from credo.recipes import build, table_model
+from credo.errors import Refusal
 
 NAME = "tables"
 FOLDS, LARGE, HELD = 5, 20_000, 20_000  # tables of more rows than LARGE have HELD rows to score on
@@ -54,7 +48,8 @@ def folds(example: Example, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 def cell(model: str, example: Example, parts: tuple[np.ndarray, np.ndarray], seed: int) -> dict[str, Any]:
-    """Sums of the scores of the held-out rows; of a baseline also its log-likelihood on validation rows."""
+    """Sums of the scores of the held-out rows, and seconds of pilot, fit and predictions; of a baseline also its
+    log-likelihood on validation rows."""
     train, held = parts
     try:
         if model == AUTO:
@@ -62,36 +57,20 @@ def cell(model: str, example: Example, parts: tuple[np.ndarray, np.ndarray], see
         order = np.random.default_rng(seed).permutation(train)
         inner = fitted(model, example, order[len(order) // 5 :], order[: len(order) // 5], seed)
         return fitted(model, example, train, held, seed) | {"validation": inner["log_likelihood"] / inner["rows"]}
-    except (Refusal, InputError) as error:
+    except Refusal as error:
         return {"refused": str(error)}
 
 
 def fitted(model: str, example: Example, train: np.ndarray, held: np.ndarray, seed: int) -> dict[str, Any]:
-    """Fit to some rows, score others."""
-    rows, others = example.frame.iloc[train], example.frame.iloc[held]
-    encoder = TableEncoder.learn(rows, example.target, example.task, "error")
-    given, scored = encoder.arrays(rows), encoder.arrays(others, unseen="zeros")
-    began = time.perf_counter()
-    facts: dict[str, Any] = {}
-    if model == AUTO:
-        choice = chosen_for(encoder, given[:3], None, {}, None, seed)
-        said = settle(choice, None, {}, None, None, None)
-        method, options = build(said["method"], said["settings"])
-        fit = credo.fit(
-            jax.random.key(seed), table_model(encoder, said["network"], options, said["method"]), given[:3], method,
-            steps=said["steps"], batch_size=said["batch_size"], progress=False,
-        )  # fmt: skip
-        facts = {"why": choice.why, "ok": fit.status.ok}
-        spent = time.perf_counter() - began
-        predictive = credo.predict(jax.random.key(seed + 1), fit, scored.inputs)
-    else:
-        made = fit_baseline(
-            model, encoder.task, given.inputs, given.targets, num_classes=len(encoder.classes or ()), seed=seed
-        )
-        spent = time.perf_counter() - began
-        predictive = made.predict(scored.inputs)
-    scores = row_scores(on_scale(predictive, encoder), true_targets(encoder, scored.targets))
-    return {"rows": len(scored.rows), "seconds": spent} | facts | {k: float(v.sum()) for k, v in scores.items()}
+    """Fit to some rows, score others: as a cell of `credo compare` does."""
+    said: dict[str, Any] = {"network": None, "settings": {}, "steps": None, "budget": None, "seed": seed, "loo": False}
+    how = {"target": example.target, "task": example.task, "missing": "error"} | said
+    found = run_cell(model, example.frame, (train, held), how)
+    if found["refused"]:
+        raise Refusal(found["refused"])
+    scores = {name: float(values.sum()) for name, values in found["rows"].items() if name != "place"}
+    facts = {name: found[name] for name in ("seconds", "ok", "why") if name in found}
+    return {"rows": len(found["rows"]["place"])} | facts | scores
 
 
 def summary(found: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -126,7 +105,7 @@ def _mean(own: list[dict[str, Any]], score: str) -> float:
 
 def markdown(lines: list[dict[str, Any]], command: str) -> str:
     """The page."""
-    head = ["table", "rows scored", "auto", "best baseline", *BASELINES, "90 % intervals cover", "seconds of a fit"]
+    head = ["table", "rows scored", "auto", "best baseline", *BASELINES, "90 % intervals cover", "seconds"]
     rows = []
     for line in lines:
         ours = number(line["auto"], 3)

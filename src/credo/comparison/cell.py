@@ -37,7 +37,8 @@ def run_cell(
         name: a method of the registry, or a baseline.
         frame: the whole table.
         rows: places of the training rows and of the held-out rows.
-        how: "target", "task", "missing", "network", "settings", "steps", "budget" and "seed".
+        how: "target", "task", "missing", "network", "settings", "steps", "budget" and "seed"; "loo" False leaves out
+            what leave-one-out says.
     """
     train, held = (frame.iloc[part] for part in rows)
     encoder = TableEncoder.learn(train, how["target"], how["task"], how["missing"])
@@ -64,9 +65,11 @@ def _baseline(name: str, encoder: Any, given: Any, scored: Any, seed: int) -> tu
 def _network(
     name: str, encoder: Any, given: Any, scored: Any, how: dict[str, Any]
 ) -> tuple[Predictive, dict[str, Any]]:
+    why = ""
     said = {"method": name, "batch_size": None} | {k: how[k] for k in ("network", "settings", "steps")}
     if name == AUTO:
         choice = chosen_for(encoder, given[:3], how["network"], how["settings"], how["budget"], how["seed"])
+        why = choice.why
         said = settle(choice, how["network"], how["settings"], how["steps"], None, how["budget"])
     method, options = build(said["method"], said["settings"])
     model = table_model(encoder, said["network"], options, said["method"])
@@ -77,7 +80,7 @@ def _network(
     )  # fmt: skip
     facts = {
         "ok": found.status.ok, "status": str(found.status), "seconds_fit": found.timing["seconds_fit"],
-        "loo": _on_table(_loo(found, given), encoder),
+        "loo": _on_table(_loo(found, given) if how.get("loo", True) else None, encoder), "why": why,
         "evidence": _on_table(_evidence(found, len(given.rows)), encoder),
     }  # fmt: skip
     return on_scale(predict(key_draws, found, scored.inputs), encoder), facts
