@@ -60,6 +60,16 @@ def test_chains_in_different_modes(base):
     assert found.space("function")[0].rhat > 1.5
 
 
+def test_an_alarm_names_what_disagrees():
+    """Functions of independent draws, and noise of which every chain knows another part."""
+    rng = np.random.default_rng(0)
+    values, noise = rng.normal(size=(4, 200, 9)), rng.normal(size=(4, 200, 1)) + 10 * np.arange(4)[:, None, None]
+    (alarm,) = alarms._convergence(probe_of(values)._replace(likelihood={"log_sigma": noise}))
+    assert "R-hat of the noise (log_sigma)" in str(alarm)
+    (alarm,) = alarms._convergence(probe_of(values + noise)._replace(likelihood={"log_sigma": values[..., :1]}))
+    assert "R-hat of function values" in str(alarm)
+
+
 def test_short_chains_that_agree_are_not_called_modes():
     """R-hat of 2 × 50 independent draws is often above 1.05 by chance, and chance is what is said of it: at most 3 of
     100 pairs of chains are taken for modes, though each is looked at at 16 values."""

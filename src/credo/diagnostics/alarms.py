@@ -130,26 +130,27 @@ def _weights(probe: Probe) -> list[Alarm]:
 def _convergence(probe: Probe) -> list[Alarm]:
     """Chains that disagree about functions or noise: modes where each has settled, else too few draws."""
     members, draws = probe.values.shape[:2]
-    numbers = [probe.values.reshape(members, draws, -1)]
-    numbers += [x.reshape(members, draws, -1) for x in probe.likelihood.values()]
-    chains = np.concatenate(numbers, 2)
+    numbers = {"function values": probe.values.reshape(members, draws, -1)}
+    numbers |= {f"the noise ({name})": x.reshape(members, draws, -1) for name, x in probe.likelihood.items()}
+    chains = np.concatenate(list(numbers.values()), 2)
+    names = np.repeat(list(numbers), [x.shape[2] for x in numbers.values()])
     stats = chain_stats(chains)
     moving = (stats.std > 0) & np.isfinite(stats.rhat)
     if not moving.any():
         return []
-    rhat, bulk, tail = (x[moving] for x in (stats.rhat, stats.ess_bulk, stats.ess_tail))
-    worst, least = float(rhat.max()), float(min(bulk.min(), tail.min()))
+    rhat, size, names = stats.rhat[moving], np.minimum(stats.ess_bulk, stats.ess_tail)[moving], names[moving]
+    worst, least, of = float(rhat.max()), float(size.min()), names[rhat.argmax()]
     if worst > RHAT:
         chance = _by_chance(chains[:, :, moving][:, :, rhat > RHAT])
         if chance is None:
-            return [_unconverged(worst, least)]
+            return [_unconverged(of, worst, least)]
         if members > 1 and worst > chance:
-            return [_modes(worst, members)]
+            return [_modes(of, worst, members)]
     if least < LEAST_ESS:
         return [
             Alarm(
                 "low_ess",
-                f"The {members * draws} draws are worth only {least:.0f} independent ones for some function values: "
+                f"The {members * draws} draws are worth only {least:.0f} independent ones for {names[size.argmin()]}: "
                 "means are uncertain by more than a tenth of their spread",
                 f"run {int(np.ceil(LEAST_ESS / max(least, 1.0))) + 1} times as many draws",
             )
@@ -174,20 +175,20 @@ def _by_chance(apart: np.ndarray) -> float | None:
     return chance if steady else None
 
 
-def _modes(worst: float, members: int) -> Alarm:
+def _modes(of: str, worst: float, members: int) -> Alarm:
     return Alarm(
         "modes",
-        f"Chains settled in different modes: R-hat of function values is {worst:.2f}, though each of the {members} "
+        f"Chains settled in different modes: R-hat of {of} is {worst:.2f}, though each of the {members} "
         "chains is steady by itself",
         "more draws will not help: predictions average over the modes that were found; use more chains, a smaller "
         "network or a tighter prior",
     )
 
 
-def _unconverged(worst: float, least: float) -> Alarm:
+def _unconverged(of: str, worst: float, least: float) -> Alarm:
     return Alarm(
         "unconverged",
-        f"The chains have not converged: R-hat of function values is {worst:.2f} (above {RHAT:g}) and the draws are "
+        f"The chains have not converged: R-hat of {of} is {worst:.2f} (above {RHAT:g}) and the draws are "
         f"worth {least:.0f} independent ones",
         "run more draws or a longer warm-up",
     )
