@@ -1,8 +1,9 @@
 """From the size of a table to a method and its settings.
 
 The choice is a function of the task, the size of the table, the network if one is given, the time and the kind of
-machine: the same table gets the same choice everywhere. Its settings are the best of those that `benchmarks/auto.py`
-measured, on other tables than those on which `auto` itself is measured. What size cannot tell a pilot decides.
+machine: the same table gets the same choice everywhere. `benchmarks/auto.py` fits
+candidates, on other tables than those on which `credo benchmark tables` measures `auto` itself. What size cannot tell a
+pilot decides.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 AUTO = "auto"
 SECONDS = 60.0  # what a fit may take where no budget is given
 SHARE = 0.6  # of it for chains; the rest is compilation and the way to their starting points
-# Seconds of a gradient on two cores of a processor, and on a large accelerator: so many, and one for each RATES of
-# rows times parameters.
+# Seconds of a gradient: so many, and one for each RATES of rows times parameters. Measured on two cores of a processor;
+# those of accelerators are a guess.
 OVERHEAD = {"cpu": 3e-4, "gpu": 3e-5, "tpu": 3e-5}
 RATES = {"cpu": 6e9, "gpu": 2e11, "tpu": 2e11}
 BATCHES = 2.5  # how much faster minibatches go through wide layers
@@ -69,7 +70,7 @@ def choose(
     seconds: float | None = None,
     device: str | None = None,
 ) -> Choice:
-    """The best measured choice for a table.
+    """The choice for a table.
 
     Chains from the members of an ensemble, as long as the time allows chains of 25 draws; else an ensemble on
     minibatches. The noise of numbers depends on the inputs and has tails that the residuals decide.
@@ -106,7 +107,7 @@ def choose(
             "ensemble_chains", network or DEEP, {"warmup": length, "num_steps": length} | options, length,
             min(128, rows),
             f"ensemble_chains, because {of} leave time on {place} for {CHAINS} chains of {length} draws, each from a "
-            "mode of its own: on held-out rows it was the best of the methods measured.",
+            "mode of its own.",
             _priors(task) if LEAST_ROWS <= rows <= PILOT_ROWS else (),
         )  # fmt: skip
     size = parameters or count(network or WIDE, task, features, outputs)

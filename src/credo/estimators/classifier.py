@@ -17,8 +17,8 @@ class BayesianClassifier(ClassifierMixin, BayesianEstimator):
     """A Bayesian neural network for classes: probabilities that admit what the data cannot tell.
 
     Args:
-        method: an inference method or its name (`credo methods` lists them); "auto" is the best measured one for so
-            many rows and columns, and takes up to a minute or two.
+        method: an inference method or its name (`credo methods` lists them); "auto" chooses one by
+            the numbers of rows and columns, and takes up to a minute or two.
         network: "mlp:50,50", "mlp:50:tanh", a list of hidden widths or a credo network; None is the method's, often
             "mlp:50".
         prior: a prior over weights, or words such as "normal:0.5"; None is "fan_in_normal:4".

@@ -20,8 +20,8 @@ class BayesianRegressor(RegressorMixin, BayesianEstimator):
     """A Bayesian neural network for numbers: means with honest error bars.
 
     Args:
-        method: an inference method or its name (`credo methods` lists them); "auto" is the best measured one for so
-            many rows and columns, and takes up to a minute or two.
+        method: an inference method or its name (`credo methods` lists them); "auto" chooses one by
+            the numbers of rows and columns, and takes up to a minute or two.
         network: "mlp:50,50", "mlp:50:tanh", a list of hidden widths or a credo network; None is the method's, often
             "mlp:50".
         prior: a prior over weights, or words such as "normal:0.5"; None is the method's, often "fan_in_normal:2".

@@ -191,8 +191,7 @@ def fit(
         key: a JAX key; the same key, data and settings give the same numbers.
         model: network, prior and likelihood.
         data: (inputs, targets) or (inputs, targets, weights); arrays or memory maps.
-        method: a method, its class or its registry name; "auto" is the best measured one for so many rows and
-            parameters.
+        method: a method, its class or its registry name; "auto" chooses one by the numbers of rows and parameters.
         steps: steps of the main phase, per chain (draws, for samplers). One of steps, epochs and budget.
         epochs: passes over the data instead.
         budget: wall-clock time instead ("60s", "5m").
