@@ -124,17 +124,17 @@ def test_splits_run_with_the_settings_that_their_pilot_took(data_dir, monkeypatc
     rivals = ({"prior": "fan_in_normal:1"}, {"prior": "fan_in_normal:3"})
     choice = uci_auto.choice_of(data)._replace(rivals=rivals)
 
-    def pilot(choice, model_with, rows, seed):
+    def pilots(choice, model_with, tables, seeds):
         assert [float(model_with(rival).prior.scale) for rival in rivals] == [1, 3]
-        assert np.allclose(rows[0], outside(data, seed).x)
-        return choice._replace(settings=choice.settings | rivals[seed % 2], rivals=())
+        assert all(np.allclose(table[0], outside(data, seed).x) for table, seed in zip(tables, seeds, strict=True))
+        return [choice._replace(settings=choice.settings | rivals[seed % 2], rivals=()) for seed in seeds]
 
     def scores(key, built, tasks):
         ran.append((float(built.model.prior.scale), len(tasks)))
         return np.full((len(tasks), 2), ran[-1][0])
 
     monkeypatch.setattr(uci, "choice_of", lambda *_: choice)
-    monkeypatch.setattr(uci_auto, "compete", pilot)
+    monkeypatch.setattr(uci_auto, "compete_each", pilots)
     monkeypatch.setattr(uci, "scores", scores)
     found = uci.automatic(data, [0, 1, 2], uci.Options())
     assert [row["log_likelihood"] for row in found["rows"]] == [1, 3, 1]

@@ -9,3 +9,4 @@ from credo.auto.choice import count as count
 from credo.auto.choice import settle as settle
 from credo.auto.pilot import chosen_for as chosen_for
 from credo.auto.pilot import compete as compete
+from credo.auto.pilot import compete_each as compete_each

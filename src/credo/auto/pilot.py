@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from credo.auto.choice import Choice, choose_for, settle
@@ -53,15 +53,26 @@ def compete(choice: Choice, model_with: Callable[[dict[str, Any]], Model], data:
         data: (inputs, targets, weights) of a table's rows.
         seed: of folds and fits.
     """
+    return compete_each(choice, model_with, [data], [seed])[0]
+
+
+def compete_each(
+    choice: Choice, model_with: Callable[[dict[str, Any]], Model], tables: Sequence[Any], seeds: Sequence[int]
+) -> list[Choice]:
+    """`compete` on each of several tables of equal size, all of them side by side."""
     if len(choice.rivals) < 2:
-        return choice
-    found = [_score(choice, model_with(dict(rival)), data, seed) for rival in choice.rivals]
-    best = max(range(len(found)), key=lambda i: found[i])
-    words = ", ".join(f"{_words(rival)} {score:.3f}" for rival, score in zip(choice.rivals, found))
+        return [choice] * len(tables)
+    found = [_scores(choice, model_with(dict(rival)), tables, seeds) for rival in choice.rivals]
+    return [_taken(choice, [scores[i] for scores in found]) for i in range(len(tables))]
+
+
+def _taken(choice: Choice, scores: list[float]) -> Choice:
+    best = max(range(len(scores)), key=lambda i: scores[i])
+    words = ", ".join(f"{_words(rival)} {score:.3f}" for rival, score in zip(choice.rivals, scores))
     return choice._replace(
         settings=choice.settings | choice.rivals[best],
         rivals=(),
-        why=f"{choice.why} Of {len(found)} priors {_words(choice.rivals[best])} predicts best (nats for each row that "
+        why=f"{choice.why} Of {len(scores)} priors {_words(choice.rivals[best])} predicts best (nats for each row that "
         f"a short fit had not seen, of standardised targets: {words}).",
     )
 
@@ -70,8 +81,8 @@ def _words(rival: dict[str, Any]) -> str:
     return " ".join(str(value) for value in rival.values())
 
 
-def _score(choice: Choice, model: Model, data: Any, seed: int) -> float:
-    """Mean log-likelihood of the rows of all folds; −∞ where a fit has come to nothing."""
+def _scores(choice: Choice, model: Model, tables: Sequence[Any], seeds: Sequence[int]) -> list[float]:
+    """Mean log-likelihood of the rows of all folds of each table; −∞ where a fit has come to nothing."""
     import jax
     import numpy as np
 
@@ -79,20 +90,30 @@ def _score(choice: Choice, model: Model, data: Any, seed: int) -> float:
     from credo.registry import build_method
     from credo.training.many import fit_many
 
-    inputs, targets, weights = (np.asarray(part) for part in data)
+    parts = [_cut(model, table, seed) for table, seed in zip(tables, seeds)]
+    given, held = (tuple(np.concatenate(x) for x in zip(*side)) for side in zip(*parts))
+    inputs, targets, weights = given
+    rows = np.full(len(weights), weights.shape[1], np.float32)
+    method = build_method(choice.method, size=CHAINS, warmup=LENGTH, num_steps=LENGTH, longest=START)
+    found = fit_many(
+        jax.random.key(seeds[0]), method, model, Batch(inputs, targets, weights.astype(np.float32), rows), _held_out,
+        extra=held, steps=LENGTH, batch_size=min(128, weights.shape[1]),
+    )  # fmt: skip
+    totals = found.reshape(len(tables), FOLDS).sum(1) / held[2].reshape(len(tables), -1).sum(1)
+    return [float(total) if np.isfinite(total) else -np.inf for total in totals]
+
+
+def _cut(model: Model, table: Any, seed: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Inputs, targets and weights [fold, row, …] of the rows to learn from, and of those to score."""
+    import numpy as np
+
+    inputs, targets, weights = (np.asarray(part) for part in table)
     targets = model.likelihood.prepare(targets)
     folds = _folds(len(targets), seed)
     held = np.stack(folds)
     rest = np.stack([np.concatenate([f for j, f in enumerate(folds) if j != i]) for i in range(FOLDS)])
-    rows = np.full(FOLDS, rest.shape[1], np.float32)
-    given = Batch(inputs[rest], targets[rest], weights[rest].astype(np.float32), rows)
-    method = build_method(choice.method, size=CHAINS, warmup=LENGTH, num_steps=LENGTH, longest=START)
-    found = fit_many(
-        jax.random.key(seed), method, model, given, _held_out, extra=(inputs[held], targets[held], weights[held]),
-        steps=LENGTH, batch_size=min(128, rest.shape[1]),
-    )  # fmt: skip
-    total = float(np.sum(found) / np.sum(weights[held]))
-    return total if np.isfinite(total) else -np.inf
+    columns = (inputs, targets, weights)
+    return tuple(x[rest] for x in columns), tuple(x[held] for x in columns)
 
 
 def _folds(rows: int, seed: int) -> list[Any]:

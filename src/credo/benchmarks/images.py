@@ -58,10 +58,10 @@ def load(folder: Path, name: str, validation: bool) -> Images:
 def setting(method: str, name: str, members: int = 10) -> tuple[Any, Any, Any, float]:
     """Network, prior, method and epochs."""
     network: Any = credo.networks.lenet()
+    clothes = name == "fashion_mnist"
     if method == "mfvi":
         vi = credo.methods.BayesByBackprop(learning_rate=0.002, estimator="flipout", initial_std=0.01)
-        return network, credo.priors.normal(0.5), vi, 120
-    clothes = name == "fashion_mnist"
+        return network, credo.priors.normal(0.5), vi, 240 if clothes else 120
     network = credo.networks.augmented(network, flip=clothes, shift=1 if clothes else 2)
     return network, credo.priors.normal(0.3), credo.methods.DeepEnsemble(size=members, learning_rate=0.002), 80
 

@@ -116,13 +116,16 @@ def _scored(built: Built, data: Arrays, splits: list[int]) -> list[dict[str, Any
 
 
 def automatic(data: Arrays, splits: list[int], options: Options) -> dict[str, Any]:
-    """A pilot on every split, then all splits with the same settings side by side; with the sentence of the choice."""
+    """Pilots on all splits, then all splits with the same settings side by side; with the sentence of the choice."""
     choice = choice_of(data, options.seconds)
-    found = {s: piloted(choice, outside(data, s), options.settings, options.steps, s) for s in splits}
+    tasks = [outside(data, split) for split in splits]
+    found = dict(zip(splits, piloted(choice, tasks, options.settings, options.steps, splits)))
     rows: dict[int, dict[str, Any]] = {}
     for said in {repr(said): said for said in found.values()}.values():
         own = [split for split in splits if found[split] == said]
-        rows |= {row["split"]: row | {"pilot": said["pilot"]} for row in _scored(from_words(said), data, own)}
+        # Where compilation takes longer than the fits, all splits run, so that one program serves every prior.
+        ran = _scored(from_words(said), data, own if jax.default_backend() == "cpu" else splits)
+        rows |= {row["split"]: row | {"pilot": said["pilot"]} for row in ran if row["split"] in own}
     settings = settled(choice, options.settings, options.steps)
     return {"why": choice.why, "settings": settings, "rows": [rows[split] for split in splits]}
 
@@ -184,7 +187,7 @@ def one_fit(model: str, name: str, data: Arrays, options: Options, kept: records
     one, began = outside(data, 0), time.perf_counter()
     if model == AUTO:
         choice = choice_of(data, options.seconds)
-        built = from_words(piloted(choice, one, options.settings, options.steps, 0))
+        built = from_words(piloted(choice, [one], options.settings, options.steps, [0])[0])
     else:
         rows = [row for record in kept.all(stem) if record["fingerprint"] == found for row in record["rows"]]
         place = next((row.get("choice", 0) for row in rows if row["split"] == 0), 0)

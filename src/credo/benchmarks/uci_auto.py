@@ -1,10 +1,11 @@
 """What `method="auto"` does with the training rows of a split: its choice by their number, then its pilot."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from credo.auto import Choice, choose, compete, settle
+from credo.auto import Choice, choose, compete_each, settle
 from credo.benchmarks.side_by_side import from_words
 from credo.benchmarks.uci_data import Arrays, Task
 
@@ -20,19 +21,22 @@ def settled(choice: Choice, settings: dict[str, Any], steps: int | None) -> dict
     return settle(choice, None, settings, steps, None, None)
 
 
-def piloted(choice: Choice, one: Task, settings: dict[str, Any], steps: int | None, seed: int) -> dict[str, Any]:
-    """The same after the pilot has looked at the training rows, with the settings that it took as "pilot"."""
-    if "prior" in settings or not choice.rivals:
-        return settled(choice, settings, steps) | {"pilot": None}
+def piloted(
+    choice: Choice, tasks: Sequence[Task], settings: dict[str, Any], steps: int | None, seeds: Sequence[int]
+) -> list[dict[str, Any]]:
+    """The same for each of several tasks after pilots on their training rows, with what they took as "pilot"."""
     said = settled(choice, settings, steps)
+    if "prior" in settings or not choice.rivals:
+        return [said | {"pilot": None}] * len(tasks)
 
     def model_with(rival: dict[str, Any]) -> Any:
         return from_words(said | {"settings": said["settings"] | rival}).model
 
-    rows = (one.x, one.y[:, 0], np.ones(len(one.y), np.float32))
-    found = compete(choice, model_with, rows, seed)
-    taken = [rival for rival in choice.rivals if rival.items() <= found.settings.items()]
-    return settled(found, settings, steps) | {"pilot": taken[0] if taken else None}
+    tables = [(one.x, one.y[:, 0], np.ones(len(one.y), np.float32)) for one in tasks]
+    return [
+        settled(found, settings, steps) | {"pilot": next(r for r in choice.rivals if r.items() <= found.settings.items())}
+        for found in compete_each(choice, model_with, tables, seeds)
+    ]
 
 
 def told(why: str, pilots: list[dict[str, Any] | None]) -> str:
