@@ -1,10 +1,12 @@
 """What `method="auto"` is chosen from: candidates on tables of six kinds and on counts, beside baselines.
 
-    python benchmarks/auto.py --folder OUT [--tables small,wide] [--models chains_t,linear] [--folds 3] [--seed 100]
+    python benchmarks/auto.py --folder OUT [--tables small,wide] [--models chains_t,linear] [--folds 3] [--first 1]
+        [--seed 100] [--page docs/measured/auto.md]
 
 Every table of `credo.benchmarks.tables` is made anew with the seed (that of patients is what it is, in other folds),
 and every model is fitted to all folds but one and scored on that one. The settings of `auto` are chosen with seeds from
 100 on; `credo benchmark tables` measures it with seed 0. Cells go to --folder, one file each: what was stopped goes on.
+--page writes the table of the site.
 """
 
 import argparse
@@ -20,6 +22,8 @@ import numpy as np
 
 import credo
 from credo.baselines import BASELINES, fit_baseline
+from credo.benchmarks import records
+from credo.benchmarks.markdown import bold, number, seconds, table
 from credo.benchmarks.tables import TABLES
 from credo.comparison.cell import row_scores
 from credo.comparison.plan import find_folds
@@ -56,6 +60,7 @@ REAL = {
     "chains_t": chains(50, ROBUST),
     "chains_t_1": chains(50, ROBUST, prior="fan_in_normal:1.0"),
     "chains_t_16": chains(50, ROBUST, "mlp:16,16:tanh"),
+    "chains_t_50": chains(50, ROBUST, "mlp:50:tanh"),
     "ensemble_t": ensemble(ROBUST, "mlp:50,50", 3000),
     "vi_t": Candidate("bayes_by_backprop", (("likelihood", ROBUST),), "mlp:50"),
 }
@@ -63,6 +68,7 @@ OTHER = {
     "chains": chains(50, None),
     "chains_2": chains(50, None, prior="fan_in_normal:2.0"),
     "chains_16": chains(50, None, "mlp:16,16:tanh"),
+    "chains_50": chains(50, None, "mlp:50:tanh"),
     "ensemble": ensemble(None, "mlp:50,50", 3000),
     "vi": Candidate("bayes_by_backprop"),
     "laplace": Candidate("laplace"),
@@ -100,15 +106,60 @@ def cell(name: str, example: Any, rows: tuple[np.ndarray, np.ndarray], seed: int
     return {"rows": len(scored.rows), "seconds": spent} | {k: float(v.sum()) for k, v in scores.items()}
 
 
-def kept(name: str, table: str, fold: int, options: argparse.Namespace, one: Any) -> Path:
+def kept(name: str, name_of: str, fold: int, options: argparse.Namespace, one: Any) -> Path:
     """The file of a cell; other settings have another name."""
     mark = hashlib.sha256(repr((one, options.folds, options.seed)).encode()).hexdigest()[:8]
-    return options.folder / f"{table}-{name}-{fold}-{mark}.json"
+    return options.folder / f"{name_of}-{name}-{fold}-{mark}.json"
 
 
-def study(table: str, options: argparse.Namespace) -> list[dict[str, Any]]:
+def described(one: Candidate) -> str:
+    """A candidate in the words of `credo fit`."""
+    words = [f"--method {one.method}"]
+    words += [f"--network {one.network}"] if one.network else []
+    words += [f"--steps {one.steps}"] if one.steps else []
+    words += [f"--batch-size {one.batch_size}"] if one.batch_size else []
+    return " ".join([*words, *(f"--set {key}={value}" for key, value in one.settings)])
+
+
+def page(lines: list[dict[str, Any]], options: argparse.Namespace) -> str:
+    """Log-likelihoods and seconds of all candidates and baselines, for each group of tables with the same ones."""
+    parts = ["# What `auto` was chosen from"]
+    command = f"python benchmarks/auto.py --folder runs/candidates --folds {options.folds} --seed {options.seed}"
+    command += f" --first {options.first}" if options.first else ""
+    parts.append(
+        f"`{command} --page docs/measured/auto.md`, on {records.machine()}. Mean log-likelihood of held-out rows, in "
+        "nats, in brackets the seconds of a fit with its compilation; the best of a column is bold. Tables are made "
+        "with another seed than those on which `credo benchmark tables` measures `auto`."
+    )
+    for known in (REAL, OTHER):
+        tables = list(dict.fromkeys(line["table"] for line in lines if candidates_of(line["table"]) is known))
+        if not tables:
+            continue
+        found = {(line["table"], line["model"]): line for line in lines}
+        best = {t: max(line["log_likelihood"] for line in lines if line["table"] == t) for t in tables}
+
+        def shown(t: str, model: str, found: Any = found, best: Any = best) -> str:
+            line = found.get((t, model))
+            if line is None:
+                return "–"
+            text = number(line["log_likelihood"], 3)
+            return f"{bold(text) if line['log_likelihood'] == best[t] else text} ({seconds(line['seconds'])})"
+
+        rows = [[f"`{m}`", *(shown(t, m) for t in tables)] for m in (*known, *BASELINES)]
+        parts.append(table(["model", *tables], rows))
+        parts.append("\n".join(f"- `{name}`: `{described(one)}`" for name, one in known.items()))
+    return "\n\n".join(parts) + "\n"
+
+
+def candidates_of(name_of: str) -> dict[str, Candidate]:
+    """Candidates of a table, by its name."""
+    return candidates(TABLES[name_of](0, 20).task)
+
+
+def study(name_of: str, options: argparse.Namespace) -> list[dict[str, Any]]:
     """Means over all held-out rows, one line for each model."""
-    example = TABLES[table](options.seed) if options.rows is None else TABLES[table](options.seed, options.rows)
+    make = TABLES[name_of]
+    example = make(options.seed) if options.rows is None else make(options.seed, options.rows)
     folds = find_folds(example.frame, example.target, example.task, options.folds, options.seed, None)
     known = candidates(example.task)
     names = [
@@ -118,12 +169,12 @@ def study(table: str, options: argparse.Namespace) -> list[dict[str, Any]]:
     for name in names:
         found = []
         for fold, rows in enumerate(folds[: options.first]):
-            place = kept(name, table, fold, options, known.get(name))
+            place = kept(name, name_of, fold, options, known.get(name))
             if not place.exists():
                 try:
                     result = cell(name, example, rows, options.seed)
                 except (credo.errors.Refusal, credo.errors.InputError) as error:
-                    print(f"{table} {name}: {error}", file=sys.stderr)
+                    print(f"{name_of} {name}: {error}", file=sys.stderr)
                     break
                 place.parent.mkdir(parents=True, exist_ok=True)
                 place.write_text(json.dumps(result))
@@ -132,7 +183,7 @@ def study(table: str, options: argparse.Namespace) -> list[dict[str, Any]]:
             continue
         total = sum(f["rows"] for f in found)
         line = {k: sum(f[k] for f in found) / total for k in found[0] if k not in ("rows", "seconds")}
-        lines.append({"table": table, "model": name} | line | {"seconds": np.mean([f["seconds"] for f in found])})
+        lines.append({"table": name_of, "model": name} | line | {"seconds": np.mean([f["seconds"] for f in found])})
         print("  ".join(f"{k} {v:.4g}" if not isinstance(v, str) else v for k, v in lines[-1].items()), flush=True)
     return lines
 
@@ -140,15 +191,18 @@ def study(table: str, options: argparse.Namespace) -> list[dict[str, Any]]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, required=True)
-    parser.add_argument("--tables", default=",".join(TABLES))
+    # "large" has too many rows for most candidates.
+    parser.add_argument("--tables", default=",".join(name for name in TABLES if name != "large"))
     parser.add_argument("--models")
     parser.add_argument("--folds", type=int, default=3)
     parser.add_argument("--first", type=int, help="only so many of the folds")
     parser.add_argument("--rows", type=int)
     parser.add_argument("--seed", type=int, default=100)
+    parser.add_argument("--page", type=Path, help="write the table here")
     options = parser.parse_args()
-    for table in options.tables.split(","):
-        study(table, options)
+    lines = [line for name in options.tables.split(",") for line in study(name, options)]
+    if options.page:
+        options.page.write_text(page(lines, options), encoding="utf-8")
     return 0
 
 

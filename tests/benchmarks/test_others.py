@@ -16,15 +16,16 @@ def never(*args, **kwargs):
 
 
 def test_airfoil(benchmark, data_dir, tiny, tmp_path, monkeypatch):
-    models = ["--models", "auto,ensemble_chains,linear", "--lengths", "2", "--splits", 2]
+    models = ["--models", "auto,ensemble_chains,map,linear", "--lengths", "2", "--splits", 2]
     done = ["airfoil", "--data-dir", data_dir, *models, *tiny, "--path", 2]
     # the likelihood of auto for both, so that they share their programs
     done += ["--set", "likelihood=heteroscedastic_t:0.01", "--out", tmp_path]
     assert benchmark(*done).exit_code == 0
     found = Records(tmp_path / "records").all("airfoil")
-    assert len(found) == 6
+    assert len(found) == 8
     text = (tmp_path / "airfoil.md").read_text(encoding="utf-8")
-    for model, label in (("auto", "auto"), ("ensemble_chains", "ensemble_chains 2 + 2"), ("linear", "linear")):
+    for label in ("auto", "ensemble_chains 2 + 2", "map", "linear"):
+        model = label.split()[0]
         values = [record["nll"] for record in found if record["model"] == model]
         wanted = f"{np.mean(values):.3f} ± {np.std(values, ddof=1) / 2**0.5:.3f}".replace("-", "−")
         assert f"| `{label}` | {wanted} |" in text.replace("**", "")
@@ -42,7 +43,7 @@ def test_images(benchmark, data_dir, tmp_path, monkeypatch):
     record = Records(tmp_path / "records").all("images")[0]
     assert record["steps"] == 1
     text = (tmp_path / "images.md").read_text(encoding="utf-8").replace("**", "")
-    line = f"| mnist | `deep_ensemble` | {record['accuracy']:.2f} | 99.4 | {record['nll']:.4f} | 0.016 |"
+    line = f"| mnist | `deep_ensemble`, 2 members | {record['accuracy']:.2f} | 99.4 | {record['nll']:.4f} | 0.016 |"
     assert line in text
     monkeypatch.setattr(images, "run", never)
     assert benchmark(*done, "--methods", "deep_ensemble").exit_code == 0

@@ -7,7 +7,7 @@ import pytest
 import scipy.stats
 
 from credo.likelihoods import gaussian, heteroscedastic, heteroscedastic_t, student_t
-from credo.likelihoods.special import student_t_cdf
+from credo.likelihoods.special import student_t_cdf, student_t_sample
 
 SIGMA = 0.3
 RAW = float(np.log(np.expm1(SIGMA - 1e-3)))  # the raw output whose scale is SIGMA
@@ -83,6 +83,14 @@ def test_samples_follow_the_distribution(likelihood, truth):
     assert draws.shape == (20_000, 2)
     assert scipy.stats.kstest(draws.ravel() - 5.0, truth.cdf).pvalue > 1e-6
     assert abs(np.corrcoef(draws.T)[0, 1]) < 5 / np.sqrt(20_000)  # 5 standard errors: 6e-7
+
+
+@pytest.mark.parametrize("df", [0.5, 1.0, 2.2, 30.0, 1e6])
+def test_student_t_draws_for_every_df(df):
+    """False-alarm budget: 1e-6 for each of five Kolmogorov–Smirnov tests."""
+    draws = student_t_sample(jax.random.key(1), jnp.float32(df), (40_000,))
+    assert np.isfinite(draws).all()
+    assert scipy.stats.kstest(np.asarray(draws, float), scipy.stats.t(df).cdf).pvalue > 1e-6
 
 
 @every

@@ -197,6 +197,7 @@ def test_summaries(classes, numbers, rng):
     found = metrics.summarise(p, y)
     assert list(found) == NUMBERS
     assert all(type(value) is float for value in found.values())
+    assert list(metrics.summarise(predictive(likelihoods.student_t(4.0, 0.5), np.ones((2, N, 1))), y)) == NUMBERS
     counts = predictive(likelihoods.poisson(), np.ones((2, N, 1)))
     assert list(metrics.summarise(counts, rng.poisson(2, N))) == [name for name in NUMBERS if name != "crps"]
 

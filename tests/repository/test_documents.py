@@ -36,7 +36,8 @@ NOT_RUN = {
     ): DATA,
     (
         "docs/optimisation.md",
-        "python benchmarks/optimisation.py --folder runs/optimisation --jobs 8 --peers .venv-peers/bin/python",
+        "python benchmarks/optimisation.py --folder runs/optimisation --jobs 2 --peers .venv-peers/bin/python "
+        "--plot regret.png",
     ): "hours, and needs the peers' environment",
 }
 

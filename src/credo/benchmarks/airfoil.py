@@ -2,8 +2,8 @@
 
 DIR has `airfoil/airfoil.npz` with `data` [1503, 6], the target in the last column. Split s takes the first 80 % of
 `numpy.random.default_rng(s).permutation(1503)` to learn from. Encoding, network, prior and noise are those that a table
-gets (`credo.data`, `credo.recipes`), nothing is chosen on test rows. A length n of `ensemble_chains` is n steps of
-warm-up and n draws of every chain. Seconds are those of the fit on this machine, compilation included.
+gets (`credo.data`, `credo.recipes`) under each method, nothing is chosen on test rows. A length n of `ensemble_chains`
+is n steps of warm-up and n draws of every chain. Seconds are those of the fit on this machine, compilation included.
 """
 
 import time
@@ -23,14 +23,16 @@ from credo.benchmarks.markdown import bold, mean_and_error, seconds, table, with
 from credo.data.encoder import TableEncoder
 from credo.errors import InputError, Refusal
 from credo.recipes import build, table_model
+from credo.registry import METHODS
 
 NAME = "airfoil"
 CHAINS = "ensemble_chains"
-MODELS = (AUTO, CHAINS, *BASELINES)
+MODELS = (AUTO, *METHODS, *BASELINES)
 
 
 class Options(NamedTuple):
-    """What changes the numbers: members and longest paths of the chains, and settings of "auto"."""
+    """What changes the numbers: members and longest paths of `ensemble_chains`, settings of it and of "auto", and steps
+    of "auto" and of other methods instead of their own."""
 
     size: int = 8
     path: int = 100
@@ -66,8 +68,11 @@ def run(data: np.ndarray, seed: int, model: str, length: int | None, options: Op
         predictive = fit_baseline(model, "regression", x, y, seed=seed).predict(new_x)
         spent = time.perf_counter() - began
     else:
-        said: dict[str, Any] = {"method": CHAINS, "network": None, "steps": length, "batch_size": None}
-        said["settings"] = {"size": options.size, "warmup": length, "num_steps": options.path} | dict(options.settings)
+        said: dict[str, Any] = {"method": model, "network": None, "steps": options.steps, "batch_size": None}
+        said["settings"] = {}
+        if model == CHAINS:
+            chains = {"size": options.size, "warmup": length, "num_steps": options.path}
+            said |= {"steps": length, "settings": chains | dict(options.settings)}
         if model == AUTO:
             own_settings, rows = dict(options.settings), (x, y, np.ones(len(x), np.float32))
             choice = chosen_for(encoder, rows, None, own_settings, None, seed)
@@ -153,8 +158,8 @@ def markdown(found: list[dict[str, Any]], command: str) -> str:
     return "\n\n".join([
         "# Airfoil: quality against seconds",
         "1,503 rows, 80 % of them to learn from, standardised target: means ± standard errors over the splits. "
-        "`ensemble_chains n + n` has n steps of warm-up and n draws of every chain. Seconds of a fit include "
-        "compilation.",
+        "Each method has the network and the prior that `credo fit --method` gives it; `ensemble_chains n + n` has n "
+        "steps of warm-up and n draws of every chain. Seconds of a fit include compilation.",
         "![Negative log-likelihood and RMSE against the seconds of a fit](airfoil.png)",
         table(["model", "negative log-likelihood", "RMSE", "seconds", "of these compiling", "splits"], rows),
         "\n".join(f"- {line}" for line in [f"`{command}`", *machines, *whys]),

@@ -105,6 +105,7 @@ def study(
                     continue
                 record = {"data": name, "method": method, "seed": seed, "fingerprint": mark}
                 record |= {"validation": options.validation, "machine": records.machine()}
+                record |= {"members": options.members} if method == "deep_ensemble" else {}
                 record |= run(name, method, seed, data, options)
                 kept.write(place, record)
                 fits += 1
@@ -123,15 +124,16 @@ def markdown(found: list[dict[str, Any]], command: str) -> str:
         ahead = best[0][0] > float(accuracy), best[1][0] < float(nll)
         shown = [(bold(a), b) if first else (a, bold(b)) for a, b, first in zip(ours, (accuracy, nll), ahead)]
         spent = [mean_and_error([r[key] for r in own])[0] for key in ("compiling", "seconds")]
-        label = f"`{method}`" + (", validation rows" if own[0]["validation"] else "")
+        members = f", {own[0]['members']} members" if "members" in own[0] else ""
+        label = f"`{method}`{members}" + (", validation rows" if own[0]["validation"] else "")
         rows.append([name, label, *shown[0], *shown[1], *map(seconds, spent), str(len(own))])
     head = ["data", "method", "accuracy (%)", "published", "NLL", "published", "compile (s)", "run (s)", "seeds"]
     machines = dict.fromkeys(record["machine"] for record in found)
     return "\n\n".join([
         "# LeNet-5 on images",
         "All training rows, scored on the test rows; means ± standard errors over seeds, the better of a pair is bold. "
-        "`mfvi` is mean-field variational inference with flipout and without tempering, `deep_ensemble` has ten "
-        "members and shifted (clothes: also mirrored) images. Published: the best rows that were found.",
+        "`mfvi` is mean-field variational inference with flipout and without tempering, `deep_ensemble` sees shifted "
+        "(clothes: also mirrored) images. Published: the best rows that were found, ensembles of ten.",
         table(head, rows),
         "\n".join(f"- {line}" for line in [f"`{command}`", *machines]),
     ]) + "\n"  # fmt: skip

@@ -108,9 +108,9 @@ def _others(area: Axes, sets: Sequence[str], low: float) -> None:
 
 def airfoil(lines: Sequence[dict[str, Any]]) -> Figure:
     """Negative log-likelihood and RMSE against the seconds of a fit; lines join lengths of the same chains."""
-    figure = Figure(figsize=(8.0, 7.6), layout="constrained")
-    areas = figure.subplots(2, 1, sharex=True)
     kinds = list(dict.fromkeys(line["model"] for line in lines))
+    figure = Figure(figsize=(8.0, 7.4 + 0.14 * len(kinds)), layout="constrained")
+    areas = figure.subplots(2, 1, sharex=True)
     for area, score, name in zip(areas, ("nll", "rmse"), ("negative log-likelihood", "RMSE")):
         last = area is areas[-1]
         title = "Airfoil: what a fit predicts, and what it takes"
@@ -120,22 +120,17 @@ def airfoil(lines: Sequence[dict[str, Any]]) -> Figure:
             x, y, error = ([line[key][i] or 0.0 for line in own] for key, i in (("seconds", 0), (score, 0), (score, 1)))
             area.errorbar(
                 x, y, yerr=error, fmt=MARKERS[j % 8] + "-", color=CYCLE[j % 8], ms=8, lw=1.8, capsize=3,
+                fillstyle=("full", "none", "left", "right", "top")[min(j // 8, 4)], mew=1.6,
                 label=None if last else kind,
             )  # fmt: skip
         beside = published.AIRFOIL
-        area.plot(
-            float(beside["seconds"]),
-            float(beside[score]),
-            "*",
-            color=INK,
-            ms=14,
-            label=None if last else beside["name"],
-        )
+        place = float(beside["seconds"]), float(beside[score])
+        area.plot(*place, "*", color=INK, ms=14, label=None if last else beside["name"])
         area.set_xscale("log")
         area.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         area.xaxis.set_minor_formatter(NullFormatter())
         area.tick_params(labelsize=11)
-    legend(figure, 2)
+    legend(figure, 3)
     for text in figure.legends[0].get_texts():
         text.set_fontsize(11)
     return figure

@@ -33,10 +33,12 @@ def piloted(
         return from_words(said | {"settings": said["settings"] | rival}).model
 
     tables = [(one.x, one.y[:, 0], np.ones(len(one.y), np.float32)) for one in tasks]
-    return [
-        settled(found, settings, steps) | {"pilot": next(r for r in choice.rivals if r.items() <= found.settings.items())}
-        for found in compete_each(choice, model_with, tables, seeds)
-    ]
+    taken = compete_each(choice, model_with, tables, seeds)
+    return [settled(one, settings, steps) | {"pilot": _rival(choice, one)} for one in taken]
+
+
+def _rival(choice: Choice, taken: Choice) -> dict[str, Any]:
+    return next(rival for rival in choice.rivals if rival.items() <= taken.settings.items())
 
 
 def told(why: str, pilots: list[dict[str, Any] | None]) -> str:

@@ -126,7 +126,7 @@ def row_scores(predictive: Predictive, truth: np.ndarray) -> dict[str, np.ndarra
     wide = lambda a: np.asarray(a, np.float64).reshape(len(truth), -1)  # noqa: E731
     y = wide(truth)
     found["squared_error"] = ((wide(mean) - y) ** 2).mean(1)
-    if getattr(predictive.likelihood, "normal", False):
+    if predictive.kind != "counts":
         found["crps"] = wide(crps(predictive, truth, 1000, 0)).mean(1)
     found["coverage_90"] = ((wide(low) <= y) & (y <= wide(high))).mean(1)
     found["width_90"] = (wide(high) - wide(low)).mean(1)

@@ -18,7 +18,7 @@ from credo.likelihoods.base import (
     real_targets,
     refuse_point,
 )
-from credo.likelihoods.special import student_t_cdf
+from credo.likelihoods.special import student_t_cdf, student_t_sample
 
 PyTree = Any
 LEAST = 2.0  # degrees of freedom; at and below, the variance is infinite
@@ -110,7 +110,7 @@ class HeteroscedasticT:
         """m + σ t."""
         mean = self.mean(params, outputs)
         df = jnp.broadcast_to(self.freedom(params, outputs.dtype), mean.shape).astype(mean.dtype)
-        return mean + self.sigma(outputs) * jax.random.t(key, df, mean.shape, mean.dtype)
+        return mean + self.sigma(outputs) * student_t_sample(key, df, mean.shape, mean.dtype)
 
     def curvature(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """(ν + 1)/((ν + 3) σ²) for the locations and 2ν/(ν + 3) (σ'(a)/σ)² for the raw scales, on the diagonal."""

@@ -41,6 +41,18 @@ def poisson_sample(key: jax.Array, rate: jax.Array) -> jax.Array:
     return jnp.where(large, rounded, counts)
 
 
+def student_t_sample(key: jax.Array, df: jax.Array, shape: tuple[int, ...], dtype: Any = jnp.float32) -> jax.Array:
+    """√(ν (U^(−2/ν) − 1)) cos 2πV with U, V uniform: Student's t with ν degrees of freedom, without rejection.
+
+    Bailey (1994), Polar generation of random variates with the t-distribution. JAX divides by draws from a gamma, whose
+    loop takes long to compile and to run.
+    """
+    radius, angle = jax.random.split(key)
+    u = jax.random.uniform(radius, shape, dtype, minval=jnp.finfo(dtype).tiny)
+    turn = jax.random.uniform(angle, shape, dtype)
+    return jnp.sqrt(df * jnp.expm1(-2 / df * jnp.log(u))) * jnp.cos(2 * jnp.pi * turn)
+
+
 def deviance(delta: jax.Array) -> jax.Array:
     """eᵟ − 1 − δ ≥ 0: how far a rate eᵟ times the count is from it."""
     return jnp.expm1(delta) - delta

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from credo.core.tree import leaf, struct
 from credo.errors import InputError
 from credo.likelihoods.base import ScaleNoise, diagonal, known_or, log_normal_parameters, spread
-from credo.likelihoods.special import student_t_cdf
+from credo.likelihoods.special import student_t_cdf, student_t_sample
 
 PyTree = Any
 
@@ -44,7 +44,7 @@ class StudentT(ScaleNoise):
     def sample(self, key: jax.Array, params: PyTree, outputs: jax.Array) -> jax.Array:
         """f + σ t."""
         df = jnp.asarray(self.df, outputs.dtype)
-        return outputs + self.sigma(params) * jax.random.t(key, df, outputs.shape, outputs.dtype)
+        return outputs + self.sigma(params) * student_t_sample(key, df, outputs.shape, outputs.dtype)
 
     def curvature(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """(ν + 1)/((ν + 3) σ²) on the diagonal."""
