@@ -153,8 +153,13 @@ def figure(curves: dict[str, dict[str, np.ndarray]]) -> Any:
 
     from credo.report.style import CYCLE, MUTED, dress, legend
 
-    made = Figure(figsize=(4.4 * len(curves), 3.9), dpi=110, layout="constrained")
-    for area, (problem, groups) in zip(made.subplots(1, len(curves), squeeze=False)[0], curves.items()):
+    across = min(2, len(curves))
+    down = -(-len(curves) // across)
+    made = Figure(figsize=(5.0 * across, 3.4 * down + 0.8), dpi=120, layout="constrained")
+    areas = made.subplots(down, across, squeeze=False).ravel()
+    for area in areas[len(curves) :]:
+        area.set_axis_off()
+    for area, (problem, groups) in zip(areas, curves.items()):
         dress(area, problem, "evaluations", "log10 regret")
         for i, (name, values) in enumerate(groups.items()):
             count, mean = np.arange(1, values.shape[1] + 1), values.mean(0)
@@ -164,7 +169,7 @@ def figure(curves: dict[str, dict[str, np.ndarray]]) -> Any:
             if len(values) > 1:
                 error = values.std(0, ddof=1) / len(values) ** 0.5
                 area.fill_between(count, mean - error, mean + error, color=colour, alpha=0.18, lw=0)
-    legend(made, 6)
+    legend(made, 4)
     return made
 
 

@@ -72,7 +72,8 @@ def on_page_markdown(markdown, page, config, files):
 
     parts = FENCE.split(INCLUDE.sub(measured, markdown))
     parts[::2] = [LINK.sub(rewrite, part) for part in parts[::2]]
-    text = "".join(parts)
+    # A number and its error stay on one line of their cell.
+    text = re.sub(r"^\|.*$", lambda line: line[0].replace(" ± ", "\u00a0±\u00a0"), "".join(parts), flags=re.M)
     return escaped(re.sub(r"(?<!!)\[([^\]\n]*)\]\{([^}\s]+)\}", r"\1 (`\2`)", text))
 
 
