@@ -8,7 +8,7 @@ import pytest
 
 import credo
 from credo.diagnostics import alarms, diagnose
-from credo.diagnostics.probe import Probe
+from credo.diagnostics.probe import Probe, look
 from credo.posteriors import MeanField
 from credo.registry import ROWS
 from oracles import first_of_each_claim
@@ -64,10 +64,25 @@ def test_an_alarm_names_what_disagrees():
     """Functions of independent draws, and noise of which every chain knows another part."""
     rng = np.random.default_rng(0)
     values, noise = rng.normal(size=(4, 200, 9)), rng.normal(size=(4, 200, 1)) + 10 * np.arange(4)[:, None, None]
-    (alarm,) = alarms._convergence(probe_of(values)._replace(likelihood={"log_sigma": noise}))
-    assert "R-hat of the noise (log_sigma)" in str(alarm)
-    (alarm,) = alarms._convergence(probe_of(values + noise)._replace(likelihood={"log_sigma": values[..., :1]}))
+    (alarm,) = alarms._convergence(probe_of(values)._replace(noise=noise))
+    assert "R-hat of the size of the noise" in str(alarm)
+    (alarm,) = alarms._convergence(probe_of(values + noise)._replace(noise=values[..., :1]))
     assert "R-hat of function values" in str(alarm)
+
+
+def test_noise_counts_by_its_size_in_predictions():
+    """Of Student-t noise the scale and the degrees of freedom together are the size."""
+    x = np.linspace(-1, 1, 30)[:, None]
+    model = credo.Model(credo.networks.mlp([3]), credo.priors.normal(1.0), credo.likelihoods.heteroscedastic_t(0.1))
+    fit = credo.fit(KEY, model, (x, x[:, 0]), "hmc", steps=6)
+    probe = look(KEY, fit, x[:5])
+    chains, draws = probe.values.shape[:2]
+    assert probe.noise.shape == (chains, draws, 5, 1)
+    ((name, tails),) = probe.likelihood.items()
+    for chain, draw in ((0, 0), (chains - 1, draws - 1)):
+        likelihood = fit.model.likelihood
+        wanted = likelihood.variance({name.split("/")[-1]: tails[chain, draw]}, probe.values[chain, draw])
+        np.testing.assert_allclose(np.exp(2 * probe.noise[chain, draw]), wanted, rtol=1e-4)
 
 
 def test_short_chains_that_agree_are_not_called_modes():

@@ -128,10 +128,15 @@ def _weights(probe: Probe) -> list[Alarm]:
 
 
 def _convergence(probe: Probe) -> list[Alarm]:
-    """Chains that disagree about functions or noise: modes where each has settled, else too few draws."""
+    """Chains that disagree about functions or the size of the noise: modes where each has settled, else too few draws.
+
+    Parameters of the noise count by what they do to predictions: the data hardly tell 20 degrees of freedom from 40,
+    and neither do predictions.
+    """
     members, draws = probe.values.shape[:2]
     numbers = {"function values": probe.values.reshape(members, draws, -1)}
-    numbers |= {f"the noise ({name})": x.reshape(members, draws, -1) for name, x in probe.likelihood.items()}
+    if probe.noise is not None:
+        numbers["the size of the noise"] = probe.noise.reshape(members, draws, -1)
     chains = np.concatenate(list(numbers.values()), 2)
     names = np.repeat(list(numbers), [x.shape[2] for x in numbers.values()])
     stats = chain_stats(chains)

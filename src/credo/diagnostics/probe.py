@@ -30,6 +30,7 @@ class Probe(NamedTuple):
     prior_mean: np.ndarray | None  # mean of f under the prior [n, out]; None where it cannot be drawn from
     prior_std: np.ndarray | None
     distinct: int  # inputs that differ
+    noise: np.ndarray | None = None  # ½ log Var[y|θ] [member, draw, n, k]; None where f alone decides it
 
     @property
     def mean(self) -> np.ndarray:
@@ -68,11 +69,12 @@ def look(key: jax.Array, fit: Any, inputs: PyTree, num: int | None = None) -> Pr
         # One device: where members lie must not make another program.
         posterior = jax.device_put(posterior, jax.local_devices()[0])
         draws, found = jax.tree.map(np.asarray, _look(key, posterior, fit.model, inputs, num))
-    noise = dict(zip(paths(draws.likelihood), jax.tree.leaves(draws.likelihood)))
+    parameters = dict(zip(paths(draws.likelihood), jax.tree.leaves(draws.likelihood)))
+    noise = np.asarray(_noise(likelihood, draws)) if parameters else None
     first = jax.tree.leaves(inputs)[0]
     distinct = len(np.unique(np.asarray(first).reshape(len(first), -1), axis=0))
     probe = Probe(
-        draws.values, noise, draws.log_weights, found["aleatoric"], found["epistemic"], None, None, distinct
+        draws.values, parameters, draws.log_weights, found["aleatoric"], found["epistemic"], None, None, distinct, noise
     )  # fmt: skip
     if not _may_be_prior(fit, probe):
         return probe
@@ -94,6 +96,14 @@ def _may_be_prior(fit: Any, probe: Probe) -> bool:
 def _look(key: jax.Array, posterior: Any, model: Model, inputs: PyTree, num: int | None) -> Any:
     draws = posterior.outputs(key, model, inputs, num)
     return draws, mixture.moments(model.likelihood, mixture.flatten(draws))
+
+
+@jax.jit
+def _noise(likelihood: Any, draws: Any) -> jax.Array:
+    def one(params: PyTree, values: jax.Array) -> jax.Array:
+        return 0.5 * jnp.log(likelihood.variance(params, values))
+
+    return jax.vmap(jax.vmap(one))(draws.likelihood, draws.values)
 
 
 @jax.jit

@@ -25,7 +25,8 @@ def verdict(found: Diagnostics) -> str:
         return "The chains are too short to say whether they agree."
     worst = max(r.rhat for r in rows)
     least = min(min(r.ess_bulk, r.ess_tail) for r in rows)
-    agree = "agree" if worst <= RHAT else "do not agree"
+    apart = worst > RHAT and any(alarm.id in ("modes", "unconverged") for alarm in found.alarms)
+    agree = "do not agree" if apart else "agree"  # short chains that agree may have a larger R-hat by chance
     what = "function values" if functions else "the log density"
     where = f" at {found.num_inputs} inputs" if functions else ""
     return (
