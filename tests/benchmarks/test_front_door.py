@@ -1,5 +1,7 @@
 """`credo benchmark tables`: what `credo fit` does with nothing said."""
 
+import shutil
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,7 +9,7 @@ import scipy.stats
 from sklearn.linear_model import LinearRegression
 
 from credo import auto
-from credo.benchmarks import front_door
+from credo.benchmarks import front_door, tables
 from credo.benchmarks.records import Records
 from credo.benchmarks.tables import TABLES
 
@@ -35,10 +37,23 @@ def test_a_page_and_its_records(benchmark, quick, tmp_path, monkeypatch):
     assert len(found) == 2 * 2 * 3
     monkeypatch.setattr(front_door, "cell", None)  # everything is on record
     assert benchmark(*command).exit_code == 0
+    shutil.rmtree(tmp_path / "records")  # the page has its numbers beside it
+    assert benchmark(*command).exit_code == 0
+    assert (tmp_path / "tables.md").read_text() == text
+
+
+def test_intervals_of_counts_are_held_to_what_is_attainable():
+    line = {"table": "counts", "rows": 9, "auto": -1.0, "best": -2.0, "taken": ["gp"], "why": "", "machine": ""}
+    line |= {"seconds": 1.0, "others": {}, "coverage": 0.957, "attainable": tables.attainable("counts", 0.9)}
+    assert "95.7 % (truth 95.6 %)" in (text := front_door.markdown([line], ""))
+    assert "all within 4 points" in text
+    assert "not within 4 points of what the true distribution's cover: counts" in front_door.markdown(
+        [line | {"coverage": 0.9}], ""
+    )
 
 
 def test_the_best_baseline_is_chosen_without_held_out_rows():
-    own = {"rows": 10, "seconds": 1.0}
+    own = {"rows": 10, "seconds": 1.0, "seed": 0}
     auto_cell = {"model": "auto", "log_likelihood": -9.0, "coverage_90": 9.0, "why": "because", "machine": "here"}
     linear = {"model": "linear", "log_likelihood": -20.0, "validation": -1.0}
     forest = {"model": "forest", "log_likelihood": -5.0, "validation": -2.0}  # better on held-out rows alone

@@ -1,6 +1,7 @@
 """What a benchmark has done so far: one file for each piece of work, written whole or not at all.
 
-Several processes, on one machine or on many, may fill one folder; a study that was stopped goes on from there.
+Several processes, on one machine or on many, may fill one folder; a study that was stopped goes on from there. What a
+page shows is also kept beside it, all records in one file, so that who has the page has its numbers.
 """
 
 import hashlib
@@ -20,15 +21,21 @@ from credo.errors import ArtifactError
 
 
 class Records:
-    """A folder of records by name; None keeps nothing."""
+    """A folder of records by name; None keeps nothing.
 
-    def __init__(self, folder: Path | None):
+    Args:
+        folder: of the records.
+        packed: a file that `pack` wrote; its records are known, too.
+    """
+
+    def __init__(self, folder: Path | None, packed: Path | None = None):
         self.folder = folder
+        self._packed = _json(packed) if packed is not None and packed.is_file() else {}
 
     def read(self, name: str) -> dict[str, Any] | None:
         """A record, or None where there is none."""
         if self.folder is None or not (self.folder / _file(name)).is_file():
-            return None
+            return self._packed.get(_file(name))
         return _json(self.folder / _file(name))
 
     def write(self, name: str, record: dict[str, Any]) -> None:
@@ -39,9 +46,17 @@ class Records:
 
     def all(self, benchmark: str) -> list[dict[str, Any]]:
         """All records of a benchmark, by name."""
-        if self.folder is None or not self.folder.is_dir():
-            return []
-        return [_json(path) for path in sorted(self.folder.glob(f"{benchmark}-*.json"))]
+        return list(self._all(benchmark).values())
+
+    def pack(self, benchmark: str, path: Path) -> None:
+        """Write all records of a benchmark into one file."""
+        lines = (f"{json.dumps(name)}: {json.dumps(record)}" for name, record in self._all(benchmark).items())
+        write_whole(path, "{\n" + ",\n".join(lines) + "\n}\n")
+
+    def _all(self, benchmark: str) -> dict[str, dict[str, Any]]:
+        files = self.folder.glob(f"{benchmark}-*.json") if self.folder is not None and self.folder.is_dir() else ()
+        found = {name: record for name, record in self._packed.items() if name.startswith(f"{benchmark}-")}
+        return dict(sorted((found | {path.name: _json(path) for path in files}).items()))
 
 
 def _file(name: str) -> str:

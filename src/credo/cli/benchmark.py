@@ -14,7 +14,7 @@ app = typer.Typer(
 )
 
 DataDir = Annotated[Path, typer.Option(help="Folder with the sets.", metavar="DIR", show_default=False)]
-Out = Annotated[Path, typer.Option(help="Folder for the page and the picture.", metavar="DIR")]
+Out = Annotated[Path, typer.Option(help="Folder for the page, its picture and its numbers.", metavar="DIR")]
 Folder = Annotated[
     Path | None,
     typer.Option(
@@ -71,7 +71,7 @@ def uci(
 
     names, chosen = list(SETS) if sets is None else _words(sets), _words(models)
     study.check(chosen, names)
-    kept = Records(folder or out / "records")
+    kept = Records(folder or out / "records", out / f"{study.NAME}.json")
     options = study.Options(
         steps, None if budget is None else seconds(budget), parse_settings(settings or []), jobs
     )  # fmt: skip
@@ -88,6 +88,7 @@ def uci(
     board = uci_board.gather(kept.all(study.NAME))
     if choose_only or not board:
         return
+    kept.pack(study.NAME, out / "uci.json")
     _write(out / "uci.md", uci_page.markdown(board, _command(context)))
     say(f"Written: {pictures.save(pictures.uci(board), out / 'uci.png')}")
     print("\n".join([uci_board.score_table(board, "log_likelihood"), *uci_page.sentences(board)]))
@@ -128,12 +129,13 @@ def airfoil(
 
     chosen = _words(models)
     _known(chosen, study.MODELS, "model")
-    kept = Records(folder or out / "records")
+    kept = Records(folder or out / "records", out / f"{study.NAME}.json")
     options = study.Options(size, path, tuple(parse_settings(settings or []).items()), steps)
     if not table:
         study.study(study.load(data_dir), chosen, _numbers(lengths), splits, options, kept, say)
     found = kept.all(study.NAME)
     if found:
+        kept.pack(study.NAME, out / "airfoil.json")
         _write(out / "airfoil.md", study.markdown(found, _command(context)))
         say(f"Written: {pictures.save(pictures.airfoil(study.summary(found)), out / 'airfoil.png')}")
 
@@ -161,12 +163,13 @@ def images(
     names, chosen = _words(data), _words(methods)
     _known(names, study.DATA, "set")
     _known(chosen, study.METHODS, "method")
-    kept = Records(folder or out / "records")
+    kept = Records(folder or out / "records", out / f"{study.NAME}.json")
     options = study.Options(epochs, batch_size, samples, members, validation)
     if not table:
         study.study(data_dir, names, chosen, seeds, options, kept, say)
     found = kept.all(study.NAME)
     if found:
+        kept.pack(study.NAME, out / "images.json")
         _write(out / "images.md", study.markdown(found, _command(context)))
 
 
@@ -232,11 +235,12 @@ def tables(
 
     chosen = list(TABLES) if names is None else _words(names)
     _known(chosen, tuple(TABLES), "table")
-    kept = Records(folder or out / "records")
+    kept = Records(folder or out / "records", out / f"{study.NAME}.json")
     if not table:
         study.study(chosen, seed, rows, kept, say)
     lines = study.summary(kept.all(study.NAME))
     if lines:
+        kept.pack(study.NAME, out / "tables.json")
         _write(out / "tables.md", study.markdown(lines, _command(context)))
         print(study.markdown(lines, _command(context)))
 
