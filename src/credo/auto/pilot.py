@@ -62,18 +62,20 @@ def compete_each(
     """`compete` on each of several tables of equal size, all of them side by side."""
     if len(choice.rivals) < 2:
         return [choice] * len(tables)
-    found = [_scores(choice, model_with(dict(rival)), tables, seeds) for rival in choice.rivals]
-    return [_taken(choice, [scores[i] for scores in found]) for i in range(len(tables))]
+    models = [model_with(dict(rival)) for rival in choice.rivals]
+    found = [_scores(choice, model, tables, seeds) for model in models]
+    of = ", of standardised targets" if models[0].likelihood.kind == "real" else ""
+    return [_taken(choice, [scores[i] for scores in found], of) for i in range(len(tables))]
 
 
-def _taken(choice: Choice, scores: list[float]) -> Choice:
+def _taken(choice: Choice, scores: list[float], of: str) -> Choice:
     best = max(range(len(scores)), key=lambda i: scores[i])
     words = ", ".join(f"{_words(rival)} {score:.3f}" for rival, score in zip(choice.rivals, scores))
     return choice._replace(
         settings=choice.settings | choice.rivals[best],
         rivals=(),
         why=f"{choice.why} Of {len(scores)} priors {_words(choice.rivals[best])} predicts best (nats for each row that "
-        f"a short fit had not seen, of standardised targets: {words}).",
+        f"a short fit had not seen{of}: {words}).",
     )
 
 

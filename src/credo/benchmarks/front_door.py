@@ -100,6 +100,11 @@ def summary(found: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     return lines
 
 
+def _told(make: Any) -> str:
+    """What a table is: the first paragraph of its docstring."""
+    return " ".join((make.__doc__ or "").partition("\n\n")[0].split())
+
+
 def _covered(line: dict[str, Any]) -> str:
     if line["coverage"] is None:
         return "–"
@@ -135,5 +140,5 @@ def markdown(lines: list[dict[str, Any]], command: str) -> str:
         "single baseline is the one with the best log-likelihood on a fifth of the training rows.", "",
         table(head, rows), "",
         f"`auto` is at least as good as the best baseline on {ahead} of {len(lines)} tables; 90 % intervals: {cover}.",
-        "", *(f"- {line['table']}: {line['why']}" for line in lines), "",
+        "", *(f"- {line['table']}: {_told(TABLES[line['table']])} {line['why']}" for line in lines), "",
     ])  # fmt: skip
