@@ -57,6 +57,13 @@ def on_files(files, config):
     return files
 
 
+def on_post_build(config):
+    """The index of the search as a script, too: a page that was opened from a folder may read no data."""
+    folder = Path(config.site_dir) / "search"
+    index = (folder / "search_index.json").read_text(encoding="utf-8")
+    (folder / "search_index.js").write_text(f"var __index = {index};\n", encoding="utf-8")
+
+
 def on_page_markdown(markdown, page, config, files):
     """Rewrite links that leave docs/, and include what benchmarks have measured."""
     base = PurePosixPath(page.file.src_path).parent

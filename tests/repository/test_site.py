@@ -1,5 +1,6 @@
 """The site: every page has a place, generated pages are fresh, what is built needs no network and has no dead link."""
 
+import json
 import re
 import subprocess
 import sys
@@ -89,3 +90,12 @@ def test_links_inside_the_site_lead_somewhere(site):
             if inside and not (path.parent / link).resolve().exists():
                 dead.append(f"{path.relative_to(site)}: {link}")
     assert not dead
+
+
+@pytest.mark.full
+def test_the_search_works_from_a_folder(site):
+    """There pages may read scripts, but no data, and start no worker."""
+    index = (site / "search" / "search_index.js").read_text(encoding="utf-8")
+    assert json.loads(index.removeprefix("var __index = ").rstrip(";\n"))["docs"]
+    assert "assets/offline.js" in (site / "index.html").read_text(encoding="utf-8")
+    assert "window.Worker" in (site / "assets" / "offline.js").read_text(encoding="utf-8")
