@@ -79,7 +79,7 @@ def no_network(row, network):
     return row.networks == "wide" or (row.networks == "nodes" and network != "mlp")
 
 
-@pytest.mark.parametrize(("row", "network"), pairs(NETWORKS, no_network))
+@pytest.mark.parametrize(("row", "network"), list(pairs(NETWORKS, no_network)))
 def test_every_method_on_every_kind_of_network(row, network):
     model = credo.Model(NETWORKS[network](), credo.priors.normal(1.0), credo.likelihoods.gaussian())
     if no_network(row, network):
@@ -114,7 +114,7 @@ def no_likelihood(row, name):
     return row.likelihoods == "normal" and name not in NORMAL
 
 
-@pytest.mark.parametrize(("row", "name"), pairs(LIKELIHOODS, no_likelihood))
+@pytest.mark.parametrize(("row", "name"), list(pairs(LIKELIHOODS, no_likelihood)))
 def test_every_method_on_every_likelihood(row, name):
     likelihood, targets = LIKELIHOODS[name]
     model = credo.Model(credo.networks.mlp([4], activation="tanh"), credo.priors.normal(1.0), likelihood)
