@@ -24,7 +24,8 @@ class Convergence:
     """The worst of a group of quantities.
 
     Attributes:
-        space: "function", "likelihood", "log density" or "weights".
+        space: "function", "noise" (its size at the inputs), "likelihood" (parameters of the noise), "log density" or
+            "weights".
         name: of the group.
         count: quantities looked at.
         rhat: the largest R-hat.
@@ -152,6 +153,7 @@ def _chains(
     rows, ranks = [], {}
     if probe is not None:
         rows.append(_worst("function", "function values", probe.values))
+        rows += [] if probe.noise is None else [_worst("noise", "size of the noise", probe.noise)]
         rows += [_worst("likelihood", name, x) for name, x in probe.likelihood.items()]
         ranks["function value"] = _ranks_of_worst(probe.values)
     if "log_density" in fit.trace:

@@ -41,7 +41,7 @@ def table_rows(found: Diagnostics) -> list[tuple[str, ...]]:
 
 
 def _row(row: Convergence) -> tuple[str, ...]:
-    name = f"weights: {row.name}" if row.space == "weights" else row.name
+    name = {"weights": "weights: ", "likelihood": "noise: "}.get(row.space, "") + row.name
     sizes = [f"{v:,.0f}" if v == v else "–" for v in (row.ess_bulk, row.ess_tail)]
     error = f"{100 * row.mcse_mean:.1f} %" if row.mcse_mean == row.mcse_mean else "–"
     return name, f"{row.count:,}", f"{row.rhat:.3f}" if row.rhat == row.rhat else "–", *sizes, error

@@ -15,10 +15,11 @@ CAPTIONS = {
     "the energies.",
 }
 WORDS = (
-    "R-hat compares chains with each other and with their own halves: 1 is agreement, above 1.05 is not. ESS says how "
-    "many independent draws the draws are worth, in the bulk and in the tails of the posterior. Each row shows the "
-    "worst of its numbers. Functions come first: weights are not identified (exchange two hidden units and nothing "
-    "changes), so chains may disagree about weights and still agree about every prediction."
+    "R-hat compares chains with each other and with their own halves: 1 is agreement, above 1.05 is not, unless "
+    "chains are so short that chance explains it. ESS says how many independent draws the draws are worth, in the bulk "
+    "and in the tails of the posterior. Each row shows the worst of its numbers. Functions and the size of the noise "
+    "come first, because predictions are made of them: weights are not identified (exchange two hidden units and "
+    "nothing changes), so chains may disagree about weights and still agree about every prediction."
 )
 
 
