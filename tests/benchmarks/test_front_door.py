@@ -40,6 +40,9 @@ def test_a_page_and_its_records(benchmark, quick, tmp_path, monkeypatch):
     shutil.rmtree(tmp_path / "records")  # the page has its numbers beside it
     assert benchmark(*command).exit_code == 0
     assert (tmp_path / "tables.md").read_text() == text
+    monkeypatch.setattr("credo.auto.choice.SHARE", 0.1)  # by other rules `auto` has to be measured again
+    with pytest.raises(TypeError, match="not callable"):
+        benchmark(*command)
 
 
 def test_intervals_of_counts_are_held_to_what_is_attainable():

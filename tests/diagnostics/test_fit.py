@@ -12,6 +12,8 @@ import pytest
 
 import credo
 from credo.diagnostics import Diagnostics, diagnose
+from credo.diagnostics.diagnose import Convergence
+from credo.diagnostics.summary import verdict
 from credo.training.clock import COMPILING
 
 from .conftest import PROBLEM, exact_draws, samples, with_posterior
@@ -132,3 +134,11 @@ def test_arviz_is_imported_when_needed():
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
     assert result.stdout.rstrip().endswith("imported:"), result.stdout.splitlines()[-1]
+
+
+@pytest.mark.parametrize(("rhat", "word"), [(1.01, "agree"), (1.5, "do not agree")])
+def test_the_verdict_on_a_density_alone_is_that_of_its_r_hat(rhat, word):
+    """There are no functions to look at, so no alarm speaks of them."""
+    row = Convergence("log density", "log density", 1, rhat, 300.0, 300.0, 0.05, 0.05)
+    found = Diagnostics("chains", 4, 200, 3, 0, (row,))
+    assert f"of 200 draws {word} about the log density" in verdict(found)

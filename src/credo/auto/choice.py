@@ -1,9 +1,8 @@
 """From the size of a table to a method and its settings.
 
 The choice is a function of the task, the size of the table, the network if one is given, the time and the kind of
-machine: the same table gets the same choice everywhere. `benchmarks/auto.py` fits
-candidates, on other tables than those on which `credo benchmark tables` measures `auto` itself. What size cannot tell a
-pilot decides.
+machine: the same table gets the same choice everywhere. `benchmarks/auto.py` fits candidates, on other tables than
+those on which `credo benchmark tables` measures `auto` itself. What size cannot tell a pilot decides.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from credo.auto import AUTO
+from credo.auto import AUTO, choice, pilot
 from credo.baselines import BASELINES
 from credo.benchmarks import records
 from credo.benchmarks.markdown import bold, number, seconds, table
@@ -30,13 +30,23 @@ def study(names: Iterable[str], seed: int, rows: int | None, kept: records.Recor
         example = TABLES[name](seed) if rows is None else TABLES[name](seed, rows)
         for fold, parts in enumerate(folds(example, seed)):
             for model in (AUTO, *BASELINES):
-                mark = records.fingerprint(seed, rows, fold)
+                mark = records.fingerprint(seed, rows, fold, *(rules() if model == AUTO else ()))
                 place = f"{NAME}-{name}-{model}-{fold}-{mark}"
                 if kept.read(place) is None:
                     found = cell(model, example, parts, seed)
                     facts = {"table": name, "model": model, "fold": fold, "seed": seed, "fingerprint": mark}
                     kept.write(place, facts | {"machine": records.machine()} | found)
                     told(f"{name} {model} fold {fold}: done")
+
+
+def rules() -> list[tuple[str, Any]]:
+    """All that `auto` decides by: with other rules its records are others."""
+    return [
+        (f"{module.__name__}.{name}", value)
+        for module in (choice, pilot)
+        for name, value in sorted(vars(module).items())
+        if name.isupper() and name != "TYPE_CHECKING"
+    ]
 
 
 def folds(example: Example, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -76,7 +86,9 @@ def fitted(model: str, example: Example, train: np.ndarray, held: np.ndarray, se
 def summary(found: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """One line for each table whose folds are all on record."""
     cells: dict[str, dict[str, list[dict[str, Any]]]] = {}
-    for record in found:
+    ordered = sorted(found, key=lambda record: record.get("written", ""))
+    newest = {(record["table"], record["model"], record["fold"]): record for record in ordered}
+    for record in newest.values():
         cells.setdefault(record["table"], {}).setdefault(record["model"], []).append(record)
     lines = []
     for name in (n for n in TABLES if n in cells):
