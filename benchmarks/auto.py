@@ -10,8 +10,6 @@ and every model is fitted to all folds but one and scored on that one. The setti
 """
 
 import argparse
-import hashlib
-import json
 import sys
 import time
 from pathlib import Path
@@ -22,7 +20,7 @@ import numpy as np
 
 import credo
 from credo.baselines import BASELINES, fit_baseline
-from credo.benchmarks import records
+from credo.benchmarks import front_door, records
 from credo.benchmarks.markdown import bold, number, seconds, table
 from credo.benchmarks.tables import TABLES
 from credo.comparison.cell import row_scores
@@ -73,11 +71,22 @@ OTHER = {
     "vi": Candidate("bayes_by_backprop"),
     "laplace": Candidate("laplace"),
 }
+# A million rows leave no time for chains. The first is what `auto` plans for a minute of two cores.
+WIDE = "mlp:100,100,100"
+MANY = {
+    "ensemble_t": ensemble(ROBUST, WIDE, 9000, 512),
+    "ensemble_t_900": ensemble(ROBUST, WIDE, 900, 512),
+    "ensemble_t_50": ensemble(ROBUST, "mlp:50,50", 9000, 512),
+    "ensemble_n": ensemble(NORMAL, WIDE, 9000, 512),
+    "vi_t": Candidate("bayes_by_backprop", (("likelihood", ROBUST),), WIDE, 20_000, 512),
+    "swag_t": Candidate("multi_swag", (("likelihood", ROBUST),), WIDE, 9000, 512),
+}
+GROUPS = (REAL, MANY, OTHER)
 
 
-def candidates(task: str) -> dict[str, Candidate]:
-    """Candidates of a task, by name."""
-    return REAL if task == "regression" else OTHER
+def candidates(name_of: str, task: str) -> dict[str, Candidate]:
+    """Candidates of a table, by name."""
+    return MANY if name_of == "large" else REAL if task == "regression" else OTHER
 
 
 def fitted(one: Candidate, encoder: TableEncoder, given: Any, scored: Any, seed: int) -> Any:
@@ -89,27 +98,28 @@ def fitted(one: Candidate, encoder: TableEncoder, given: Any, scored: Any, seed:
     return credo.predict(jax.random.key(seed + 1), found, scored.inputs)
 
 
-def cell(name: str, example: Any, rows: tuple[np.ndarray, np.ndarray], seed: int) -> dict[str, Any]:
-    """Sums of the scores of held-out rows, and seconds."""
+def cell(
+    name: str, one: Candidate | None, example: Any, rows: tuple[np.ndarray, np.ndarray], seed: int
+) -> dict[str, Any]:
+    """Of a candidate, or of a baseline by its name: sums of the scores of held-out rows, and seconds."""
     train, held = (example.frame.iloc[part] for part in rows)
     encoder = TableEncoder.learn(train, example.target, example.task, "error")
     given, scored = encoder.arrays(train), encoder.arrays(held, unseen="zeros")
     began = time.perf_counter()
-    if name in BASELINES:
+    if one is None:
         classes = len(encoder.classes or ())
         fit = fit_baseline(name, encoder.task, given.inputs, given.targets, num_classes=classes, seed=seed)
         predictive = fit.predict(scored.inputs)
     else:
-        predictive = fitted(candidates(encoder.task)[name], encoder, given, scored, seed)
+        predictive = fitted(one, encoder, given, scored, seed)
     spent = time.perf_counter() - began
     scores = row_scores(on_scale(predictive, encoder), true_targets(encoder, scored.targets))
     return {"rows": len(scored.rows), "seconds": spent} | {k: float(v.sum()) for k, v in scores.items()}
 
 
-def kept(name: str, name_of: str, fold: int, options: argparse.Namespace, one: Any) -> Path:
-    """The file of a cell; other settings have another name."""
-    mark = hashlib.sha256(repr((one, options.folds, options.seed)).encode()).hexdigest()[:8]
-    return options.folder / f"{name_of}-{name}-{fold}-{mark}.json"
+def place_of(name_of: str, name: str, fold: int, one: Candidate | None, options: argparse.Namespace) -> str:
+    """The name of a cell's record; other settings have another one."""
+    return f"candidates-{name_of}-{name}-{fold}-{records.fingerprint(one, options.folds, options.seed, options.rows)}"
 
 
 def described(one: Candidate) -> str:
@@ -126,12 +136,15 @@ def page(lines: list[dict[str, Any]], options: argparse.Namespace) -> str:
     parts = ["# What `auto` was chosen from"]
     command = f"python benchmarks/auto.py --folder runs/candidates --folds {options.folds} --seed {options.seed}"
     command += f" --first {options.first}" if options.first else ""
+    where = ", ".join(dict.fromkeys(line["machine"] for line in lines))
+    scored = f"{options.first} of {options.folds} folds" if options.first else f"{options.folds} folds"
     parts.append(
-        f"`{command} --page docs/measured/auto.md`, on {records.machine()}. Mean log-likelihood of held-out rows, in "
-        "nats, in brackets the seconds of a fit with its compilation; the best of a column is bold. Tables are made "
-        "with another seed than those on which `credo benchmark tables` measures `auto`."
+        f"`{command} --page docs/measured/auto.md`, on {where}. Mean log-likelihood of held-out rows, in nats, in "
+        f"{scored} (large: one part of {front_door.HELD:,} rows), in brackets the seconds of a fit with its "
+        "compilation; the best of a column is bold. Tables are made with another seed than those on which `credo "
+        "benchmark tables` measures `auto`, but for small, which is the same table in other folds."
     )
-    for known in (REAL, OTHER):
+    for known in GROUPS:
         tables = list(dict.fromkeys(line["table"] for line in lines if candidates_of(line["table"]) is known))
         if not tables:
             continue
@@ -153,37 +166,43 @@ def page(lines: list[dict[str, Any]], options: argparse.Namespace) -> str:
 
 def candidates_of(name_of: str) -> dict[str, Candidate]:
     """Candidates of a table, by its name."""
-    return candidates(TABLES[name_of](0, 20).task)
+    return candidates(name_of, TABLES[name_of](0, 20).task)
 
 
 def study(name_of: str, options: argparse.Namespace) -> list[dict[str, Any]]:
     """Means over all held-out rows, one line for each model."""
     make = TABLES[name_of]
     example = make(options.seed) if options.rows is None else make(options.seed, options.rows)
-    folds = find_folds(example.frame, example.target, example.task, options.folds, options.seed, None)
-    known = candidates(example.task)
+    folds = (
+        front_door.folds(example, options.seed) if len(example.frame) > front_door.LARGE
+        else find_folds(example.frame, example.target, example.task, options.folds, options.seed, None)
+    )  # fmt: skip
+    known = candidates(name_of, example.task)
     names = [
         n for n in (options.models.split(",") if options.models else [*known, *BASELINES]) if n in {*known, *BASELINES}
     ]
-    lines = []
+    lines, kept = [], records.Records(options.folder)
     for name in names:
-        found = []
+        found: list[Any] = []
         for fold, rows in enumerate(folds[: options.first]):
-            place = kept(name, name_of, fold, options, known.get(name))
-            if not place.exists():
+            place = place_of(name_of, name, fold, known.get(name), options)
+            result = kept.read(place)
+            if result is None:
                 try:
-                    result = cell(name, example, rows, options.seed)
+                    result = cell(name, known.get(name), example, rows, options.seed)
                 except (credo.errors.Refusal, credo.errors.InputError) as error:
                     print(f"{name_of} {name}: {error}", file=sys.stderr)
                     break
-                place.parent.mkdir(parents=True, exist_ok=True)
-                place.write_text(json.dumps(result))
-            found.append(json.loads(place.read_text()))
+                kept.write(place, result | {"machine": records.machine()})
+                result = kept.read(place)
+            found.append(result)
         if len(found) < len(folds[: options.first]):
             continue
         total = sum(f["rows"] for f in found)
-        line = {k: sum(f[k] for f in found) / total for k in found[0] if k not in ("rows", "seconds")}
-        lines.append({"table": name_of, "model": name} | line | {"seconds": np.mean([f["seconds"] for f in found])})
+        facts = ("rows", "seconds", "machine", "written")
+        line = {k: sum(f[k] for f in found) / total for k in found[0] if k not in facts}
+        spent, machine = np.mean([f["seconds"] for f in found]), found[0]["machine"]
+        lines.append({"table": name_of, "model": name} | line | {"seconds": spent, "machine": machine})
         print("  ".join(f"{k} {v:.4g}" if not isinstance(v, str) else v for k, v in lines[-1].items()), flush=True)
     return lines
 
@@ -191,8 +210,7 @@ def study(name_of: str, options: argparse.Namespace) -> list[dict[str, Any]]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, required=True)
-    # "large" has too many rows for most candidates.
-    parser.add_argument("--tables", default=",".join(name for name in TABLES if name != "large"))
+    parser.add_argument("--tables", default=",".join(TABLES))
     parser.add_argument("--models")
     parser.add_argument("--folds", type=int, default=3)
     parser.add_argument("--first", type=int, help="only so many of the folds")

@@ -69,6 +69,8 @@ def on_page_markdown(markdown, page, config, files):
     base = PurePosixPath(page.file.src_path).parent
 
     def rewrite(match):
+        if match[2].startswith("measured/") and match[2].endswith(".md"):
+            return f"{match[1]}#{heading(match[2])}{match[3]}"
         target = outside(page.file.src_path, match[2])
         if target is None:
             return match[0]
@@ -91,6 +93,14 @@ def measured(match) -> str:
         return "*Not measured yet: this place is filled by the benchmarks (`docs/measured/`).*"
     text = re.sub(r"^#", "##", "\n\n".join(texts), flags=re.M)
     return LINK.sub(lambda m: m[0] if "://" in m[2] else f"{m[1]}measured/{m[2]}{m[3]}", text)
+
+
+def heading(link: str) -> str:
+    """The anchor under which a page of measurements is included."""
+    from markdown.extensions.toc import slugify
+
+    title = (DOCS / link).read_text(encoding="utf-8").partition("\n")[0]
+    return slugify(title.lstrip("# ").replace("`", ""), "-")
 
 
 def outside(page: str, link: str) -> Path | None:

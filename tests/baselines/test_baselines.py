@@ -70,6 +70,26 @@ def test_classes_and_counts(name):
     assert np.corrcoef(found.mean, np.exp(0.5 + x[:, 1]))[0, 1] > 0.8
 
 
+@pytest.mark.parametrize("name", ["forest", "boosting"])
+def test_trees_know_how_sure_to_be_of_classes(name):
+    # A fifth of the labels is wrong: no model has more than −0.5004 nats a row, and 5,000 rows tell the mean to 0.008.
+    # Boosting with the defaults of scikit-learn has −0.70.
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(5600, 4))
+    y = ((x[:, 0] > 0) ^ (rng.random(5600) < 0.2)).astype(int)
+    found = fit_baseline(name, "binary", x[:600], y[:600]).predict(x[600:])
+    assert found.log_prob(y[600:]).mean() > -0.5004 - 0.05
+
+
+@pytest.mark.parametrize("name", ["linear", "forest", "boosting"])
+def test_the_dispersion_of_counts_is_that_of_rows_that_were_not_learned(name):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(1000, 3))
+    mean = np.exp(0.5 + x[:, 0])
+    y = rng.negative_binomial(2.0, 2.0 / (2.0 + mean))
+    assert 1.0 < fit_baseline(name, "count", x, y).dispersion < 3.2  # the truth is 2; means that are off add spread
+
+
 def test_refusals():
     x, y = np.zeros((3000, 1)), np.arange(3000.0)
     with pytest.raises(Refusal, match="takes too long"):
@@ -78,6 +98,8 @@ def test_refusals():
         fit_baseline("gp", "binary", x, y > 5)
     with pytest.raises(Refusal, match="one class"):
         fit_baseline("linear", "binary", x, np.zeros(3000, int))
+    with pytest.raises(Refusal, match="All counts are 0"):
+        fit_baseline("forest", "count", x, np.zeros(3000))
     with pytest.raises(Refusal, match="several"):
         fit_baseline("linear", "regression", x, np.zeros((3000, 2)))
     with pytest.raises(InputError, match=", ".join(BASELINES)):

@@ -47,7 +47,13 @@ def test_a_page_and_its_records(benchmark, quick, tmp_path, monkeypatch):
 
 def test_intervals_of_counts_are_held_to_what_is_attainable():
     line = {"table": "counts", "rows": 9, "auto": -1.0, "best": -2.0, "taken": ["gp"], "why": "", "machine": ""}
-    line |= {"seconds": 1.0, "others": {}, "coverage": 0.957, "attainable": tables.attainable("counts", 0.9)}
+    line |= {
+        "error": None,
+        "seconds": 1.0,
+        "others": {},
+        "coverage": 0.957,
+        "attainable": tables.attainable("counts", 0.9),
+    }
     assert "95.7 % (truth 95.6 %)" in (text := front_door.markdown([line], ""))
     assert "all within 4 points" in text
     assert "not within 4 points of what the true distribution's cover: counts" in front_door.markdown(
@@ -65,7 +71,18 @@ def test_the_best_baseline_is_chosen_without_held_out_rows():
     (line,) = front_door.summary([*cells, gp])
     assert line["taken"] == ["linear"]
     assert (line["auto"], line["best"], line["coverage"]) == (-0.9, -2.0, 0.9)
-    assert "on 1 of 1 tables" in front_door.markdown([line], "credo benchmark tables")
+    page = front_door.markdown([line], "credo benchmark tables")
+    assert "on 1 of 1 tables, and as every single one of them, were the best known beforehand, on 0" in page
+    assert front_door.summary([*cells[1:], {"table": "small", "fold": 0, "model": "auto", "refused": "why"}]) == []
+
+
+def test_records_of_other_studies_in_the_folder_are_not_shown():
+    cells = [
+        {"model": model, "fingerprint": front_door.mark(model, 0, 0, rows), "asked": rows}
+        for model in ("auto", "linear") for rows in (None, 200)
+    ]  # fmt: skip
+    assert [cell["asked"] for cell in front_door.current(cells, 0, 200)] == [200, 200]
+    assert front_door.current(cells, 1, None) == []
 
 
 def test_a_baseline_has_the_scores_of_scikit_learn():

@@ -63,7 +63,11 @@ def test_the_table_has_the_means_of_the_records_and_the_published_rows(study):
             wanted = f"{np.mean(values):.2f} ± {np.std(values, ddof=1) / 2**0.5:.2f}"
             assert shown == wanted.replace("-", "−", 1) if wanted.startswith("-") else wanted
     line = cells(study[0], "Test log-likelihood", "energy")
-    assert (line["VI"], line["deep ensemble"], line["other"].strip("*")) == ("−2.39", "−1.38", "−0.75 (refined VI)")
+    assert (line["VI"], line["deep ensemble"], line["other"].strip("*")) == (
+        "−2.39",
+        "−1.38",
+        "−0.61 (ensemble of ten)",
+    )
 
 
 def test_scores_are_on_the_original_scale(study):
@@ -196,7 +200,7 @@ def test_counts_are_those_of_sets_on_which_auto_is_better():
         made("boston", "auto", [-2.354, -2.348, -2.346]), made("boston", "boosting", [-2.2, -2.2, -2.2]),
     ])  # fmt: skip
     gaps = uci_board.ahead_of_published(board)
-    assert np.isclose(gaps["yacht"][0], 1.03 - 0.6)
+    assert np.isclose(gaps["yacht"][0], 0.73 - 0.6)
     assert gaps["boston"][0] == 0  # −2.349 is −2.35 in the decimals that are printed
     assert uci_board.counted(gaps, "all") == (
         "`auto` is better than all on 1 of 2 sets, on 1 of them by more than two standard errors; not on boston."

@@ -2,7 +2,8 @@
 
 The choice is a function of the task, the size of the table, the network if one is given, the time and the kind of
 machine: the same table gets the same choice everywhere. `benchmarks/auto.py` fits candidates, on other tables than
-those on which `credo benchmark tables` measures `auto` itself. What size cannot tell a pilot decides.
+those on which `credo benchmark tables` measures `auto` itself (that of patients is the same one, in other folds). What
+size cannot tell a pilot decides.
 """
 
 from __future__ import annotations
@@ -110,11 +111,11 @@ def choose(
             _priors(task) if LEAST_ROWS <= rows <= PILOT_ROWS else (),
         )  # fmt: skip
     size = parameters or count(network or WIDE, task, features, outputs)
-    batch = 128 if rows < 50_000 else 512
+    batch = min(128 if rows < 50_000 else 512, rows)
     work = SHARE * allowed / (OVERHEAD[device] + batch * size * MEMBERS / (BATCHES * RATES[device]))
-    steps = int(min(MOST, EPOCHS * rows / batch, max(FEWEST, work)))
+    steps = int(min(MOST, max(FEWEST, min(work, EPOCHS * rows / batch))))
     return Choice(
-        "deep_ensemble", network or WIDE, options | {"size": MEMBERS}, steps, min(batch, rows),
+        "deep_ensemble", network or WIDE, options | {"size": MEMBERS}, steps, batch,
         f"deep_ensemble, because {of} are too many for chains in {allowed:.0f} s on {place}: {MEMBERS} networks learn "
         "from minibatches.",
     )  # fmt: skip

@@ -2,31 +2,21 @@
 
 import warnings
 from abc import ABC, abstractmethod
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 from scipy.stats import norm
 
 from credo.baselines.predictive import normals
+from credo.baselines.tuning import LENGTHS, best_of, few_threads, leaf_size, parts
 from credo.core.predictive import Predictive
 from credo.errors import Refusal
 
-FOLDS = 3  # on which forests and boosted trees choose the factor of their spread
-FEW = 5000  # rows; with more the first fold is enough
 FACTORS = np.geomspace(0.5, 3.0, 13)
 LEVELS = (np.arange(10) + 0.5) / 10
 FLOOR = 0.01  # smallest standard deviation, in those of the target
 TREES = 200
-FEW_FOR_THREADS = 50_000
 MOST_GP = 2000  # rows; the time grows with their cube
-
-
-def few_threads(rows: int) -> Any:
-    """Threads that wait for each other over a few rows make boosting slower, a hundredfold on a busy machine."""
-    from threadpoolctl import threadpool_limits
-
-    return threadpool_limits(1) if rows < FEW_FOR_THREADS else nullcontext()
 
 
 class Linear:
@@ -62,16 +52,14 @@ class _Spread(ABC):
 
     def fit(self, x: np.ndarray, y: np.ndarray) -> Any:
         self.least = FLOOR * float(y.std()) or 1e-3
-        parts = np.array_split(np.random.default_rng(self.seed).permutation(len(y)), FOLDS)
         totals = np.zeros((len(self.lengths), len(FACTORS)))
-        for part in parts[: FOLDS if len(y) <= FEW else 1] if len(y) >= 4 * FOLDS else []:
-            rest = np.setdiff1d(np.arange(len(y)), part)
+        for rest, held in parts(len(y), self.seed):
             self.train(x[rest], y[rest], self.lengths[-1])
-            for i, (means, stds) in enumerate(self.components(x[part])):
-                totals[i] += [_score(*self.scaled(means, stds, factor), y[part]) for factor in FACTORS]
-        length, factor = np.unravel_index(int(np.argmax(totals)), totals.shape)
-        self.factor = float(FACTORS[factor]) if totals.any() else 1.0
-        self.train(x, y, self.lengths[length] if totals.any() else self.lengths[-1])
+            for i, (means, stds) in enumerate(self.components(x[held])):
+                totals[i] += [_score(*self.scaled(means, stds, factor), y[held]) for factor in FACTORS]
+        best = best_of(totals)
+        self.factor = 1.0 if best is None else float(FACTORS[best[1]])
+        self.train(x, y, self.lengths[-1 if best is None else best[0]])
         return self
 
     def scaled(self, means: np.ndarray, stds: np.ndarray, factor: float) -> tuple[np.ndarray, np.ndarray]:
@@ -130,17 +118,16 @@ class Boosting(_Spread):
     Friedman (2001), Greedy function approximation, with the loss of Koenker and Bassett (1978), Regression quantiles.
     """
 
-    lengths = (20, 50, 100, 200)
+    lengths = LENGTHS
 
     def train(self, x: np.ndarray, y: np.ndarray, length: int) -> None:
         from sklearn.ensemble import HistGradientBoostingRegressor
 
-        leaf = min(20, max(3, len(y) // 50))
         with few_threads(len(y)):
             self.models = [
                 HistGradientBoostingRegressor(
-                    loss="quantile", quantile=level, max_iter=length, random_state=self.seed, min_samples_leaf=leaf,
-                    early_stopping=False,
+                    loss="quantile", quantile=level, max_iter=length, random_state=self.seed,
+                    min_samples_leaf=leaf_size(len(y)), early_stopping=False,
                 ).fit(x, y)
                 for level in LEVELS
             ]  # fmt: skip

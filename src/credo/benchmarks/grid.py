@@ -12,7 +12,6 @@ class Choice(NamedTuple):
     noise: float | str = "learned"
     steps: int | None = None
     batch_size: int | None = None
-    mode: str | None = None
     widths: tuple[int, ...] = (50,)
     activation: str = "relu"
     floor: float = 1e-3  # of heteroscedastic noise, in standard deviations of the target

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table; the first column is text, the others are numbers.
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], text: int = 1) -> str:
+    """A Markdown table; the first columns are text, the others are numbers.
 
     Example:
         >>> print(table(["set", "score"], [["yacht", "1.0"]]))
@@ -15,8 +15,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
         |---|---:|
         | yacht | 1.0 |
     """
-    lines = [head, ["---", *["---:"] * (len(head) - 1)]]
-    shown = ["| " + " | ".join(head) + " |", "|" + "|".join(lines[1]) + "|"]
+    shown = ["| " + " | ".join(head) + " |", "|" + "---|" * text + "---:|" * (len(head) - text)]
     return "\n".join([*shown, *("| " + " | ".join(row) + " |" for row in rows)])
 
 

@@ -116,12 +116,17 @@ def airfoil(lines: Sequence[dict[str, Any]]) -> Figure:
         title = "Airfoil: what a fit predicts, and what it takes"
         dress(area, "" if last else title, "seconds of a fit" if last else "", f"{name} (down is better)", 13)
         for j, kind in enumerate(kinds):
-            own = sorted((line for line in lines if line["model"] == kind), key=lambda line: line["seconds"][0])
-            x, y, error = ([line[key][i] or 0.0 for line in own] for key, i in (("seconds", 0), (score, 0), (score, 1)))
-            area.errorbar(
-                x, y, yerr=error, fmt=MARKERS[j % 8] + "-", color=CYCLE[j % 8], ms=8, lw=1.8, capsize=3,
-                fillstyle=("full", "none", "left", "right", "top")[min(j // 8, 4)], mew=1.6,
-                label=None if last else kind,
+            own = sorted((line for line in lines if line["model"] == kind), key=lambda line: line["seconds"])
+            x = [line["seconds"] for line in own]
+            y, error = ([line[score][i] or 0.0 for line in own] for i in (0, 1))
+            colour, hollow = (
+                CYCLE[j % 8],
+                {1: {"mfc": "white"}, 2: {"fillstyle": "left", "markerfacecoloralt": "white"}},
+            )
+            area.errorbar(x, y, yerr=error, fmt="none", ecolor=colour, lw=1.8, capsize=3, zorder=2)
+            area.plot(
+                x, y, MARKERS[j % 8] + "-", color=colour, ms=8, lw=1.8, mew=1.6, zorder=3,
+                label=None if last else kind, **hollow.get(j // 8, {}),
             )  # fmt: skip
         beside = published.AIRFOIL
         place = float(beside["seconds"]), float(beside[score])

@@ -66,7 +66,7 @@ BEST = (
     Row(
         "evidential",
         "Amini et al. (2020), Deep evidential regression",
-        {"boston": "-2.35", "protein": "-2.63", "wine": "-0.89", "yacht": "-1.03"},
+        {"boston": "-2.35", "protein": "-2.63", "wine": "-0.89"},
     ),
     Row(
         "PBP-MV",
@@ -74,9 +74,14 @@ BEST = (
         {"kin8nm": "1.28", "power": "-2.78"},
     ),
     Row(
+        "ensemble of ten",
+        "google/uncertainty-baselines, baselines/uci",
+        {"energy": "-0.61", "yacht": "-0.73"},
+    ),
+    Row(
         "refined VI",
         "Havasi et al. (2021), Sampling the variational posterior with local refinement",
-        {"energy": "-0.75", "naval": "6.33"},
+        {"naval": "6.33"},
     ),
 )
 UCI = (*WHOLE, *BEST)
@@ -87,7 +92,7 @@ def best(name: str) -> tuple[str, str] | None:
 
     Example:
         >>> best("energy"), best("concrete")
-        (('refined VI', '-0.75'), ('MC-dropout', '-2.94'))
+        (('ensemble of ten', '-0.61'), ('MC-dropout', '-2.94'))
     """
     known = [(row.name, row.log_likelihood[name]) for row in UCI if name in row.log_likelihood]
     return max(known, key=lambda pair: float(pair[1])) if known else None

@@ -13,6 +13,7 @@ from credo.benchmarks.grid import Choice
 from credo.benchmarks.uci_data import Task
 from credo.core import mixture
 from credo.core.batch import Batch
+from credo.errors import InputError
 from credo.recipes import build, default_prior, parse_likelihood, parse_network, parse_prior, recipe
 from credo.registry import build_method
 from credo.training.many import fit_many
@@ -27,7 +28,6 @@ class Built(NamedTuple):
     model: Any
     steps: int | None
     batch_size: int | None
-    mode: str | None = None  # of prediction
 
 
 def from_choice(name: str, choice: Choice, steps: int | None = None) -> Built:
@@ -40,12 +40,14 @@ def from_choice(name: str, choice: Choice, steps: int | None = None) -> Built:
     network = credo.networks.mlp(choice.widths, choice.activation)
     model = credo.Model(network, credo.priors.fan_in_normal(choice.scale), likelihood)
     built = build_method(name, **dict(choice.settings))
-    return Built(built, model, choice.steps if steps is None else steps, choice.batch_size, choice.mode)
+    return Built(built, model, choice.steps if steps is None else steps, choice.batch_size)
 
 
 def from_words(said: Mapping[str, Any]) -> Built:
     """What `credo.auto.settle` gives, as a table of numbers gets it: the model by the words of `credo.recipes`."""
     method, options = build(said["method"], said["settings"])
+    if "noise" in options:
+        raise InputError("The UCI study standardises targets; give the noise as --set likelihood=gaussian:NUMBER.")
     network = parse_network(said["network"])
     likelihood = options.get("likelihood", recipe(said["method"]).likelihood or "gaussian")
     prior = parse_prior(options["prior"]) if "prior" in options else default_prior("regression", method, network)
@@ -82,7 +84,7 @@ def alone(key: jax.Array, built: Built, one: Task) -> dict[str, float]:
         progress=False,
     )  # fmt: skip
     spent = time.perf_counter() - began
-    predictive = credo.predict(key, fit, one.new_x, mode=built.mode)
+    predictive = credo.predict(key, fit, one.new_x)
     compiling = float(fit.timing["seconds_compile"])
     return original_scale(predictive, one) | {"seconds": spent, "seconds_compile": compiling}
 

@@ -25,6 +25,11 @@ GRADES = (
     "The targets of wine are whole grades. A density may put spikes on them, `auto` down to a hundredth of their "
     "standard deviation, and one Gaussian cannot: log-likelihoods there tell more about the grid than about the wines."
 )
+LISTED = (
+    "They have one hidden layer and mostly normal noise; what `auto` took is said above. The list has what was found "
+    "and could be checked: there are others, such as networks by HMC in Bui et al. (2016), Deep Gaussian processes for "
+    "regression using approximate expectation propagation."
+)
 TUNED = " For other methods a setting is chosen on each split by cross-validation of its training rows."
 
 
@@ -32,7 +37,7 @@ def sentences(board: Board) -> list[str]:
     """On how many sets `auto` is the better one."""
     if not any(model == AUTO and cell.rows for (_, model), cell in board.items()):
         return []
-    told = [counted(ahead_of_published(board), "every published row of a neural network that was found")]
+    told = [counted(ahead_of_published(board), "every published row of a neural network in the table")]
     others = [name for name in ("boosting", "gp", "forest", "linear") if ahead_of(board, name)]
     return told + [counted(ahead_of(board, name), f"`{name}`") for name in others]
 
@@ -55,7 +60,7 @@ def markdown(board: Board, command: str) -> str:
         seconds_table(board),
         "## How it was made",
         "\n".join(f"- {line}" for line in [f"`{command}`", *_machines(board), *_choices(board), *_left_out(board)]),
-        "Published: " + "; ".join(f"{row.name}: {row.source}" for row in published.UCI) + ".",
+        "Published: " + "; ".join(f"{row.name}: {row.source}" for row in published.UCI) + f". {LISTED}",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -65,7 +70,8 @@ def _cost(board: Board) -> str:
     if any(cell.side_by_side for cell in board.values()):
         told.append(
             "All splits of a network run side by side as one program: its seconds are those of the whole study, choice "
-            "of settings and compilation included, divided by the number of splits."
+            "of settings and compilation included, divided by the number of splits. --budget is what `auto` plans its "
+            "chains with: compilation and pilots come on top."
         )
     if any(cell.alone for cell in board.values()):
         told.append("In brackets: one split alone through `credo.fit`, compilation and pilot included.")

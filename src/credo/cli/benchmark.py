@@ -78,9 +78,12 @@ def uci(
     for name in names if not table else []:
         data = load(data_dir, name)
         part = range(first, min(first + splits, len(data["train_idx"])))
+        if not part:
+            say(f"{name} has {len(data['train_idx'])} splits: none is left after the first {first}.")
+            continue
         for model in chosen:
             if choose_only:
-                _choose(study, name, model, data, list(part))
+                _choose(study, name, model, data, list(part), steps)
                 continue
             ran = study.study(model, name, data, part, options, kept, say)
             ran |= one_fit and study.one_fit(model, name, data, options, kept)
@@ -94,14 +97,14 @@ def uci(
     print("\n".join([uci_board.score_table(board, "log_likelihood"), *uci_page.sentences(board)]))
 
 
-def _choose(study: Any, name: str, model: str, data: Any, splits: list[int]) -> None:
+def _choose(study: Any, name: str, model: str, data: Any, splits: list[int], steps: int | None) -> None:
     from credo.benchmarks.grid import GRID
     from credo.errors import InputError
 
     if model not in GRID:
         raise InputError(f"{model} has no settings to choose; --choose-only is for {', '.join(GRID)}.")
     say(f"{name} {model}:")
-    study.tuned(model, data, splits, None, say, test=False)
+    study.tuned(model, data, splits, steps, say, test=False)
 
 
 @app.command()
@@ -147,7 +150,7 @@ def images(
     data: Annotated[str, typer.Option(help="Sets with commas between.", metavar="NAMES")] = "mnist,fashion_mnist",
     methods: Annotated[str, typer.Option(help="Names with commas between.", metavar="NAMES")] = "mfvi,deep_ensemble",
     seeds: Annotated[int, typer.Option(help="Fits of each, with seeds 0, 1, …", min=1)] = 1,
-    epochs: Annotated[float | None, typer.Option(help="Instead of each method's own.", min=0.0)] = None,
+    epochs: Annotated[float | None, typer.Option(help="Instead of each method's own.", min=1e-3)] = None,
     batch_size: Annotated[int, typer.Option(help="Rows of a step.", min=1)] = 128,
     samples: Annotated[int, typer.Option(help="Draws of the weights under mfvi.", min=1)] = 100,
     members: Annotated[int, typer.Option(help="Networks of the ensemble.", min=1)] = 10,
@@ -238,7 +241,7 @@ def tables(
     kept = Records(folder or out / "records", out / f"{study.NAME}.json")
     if not table:
         study.study(chosen, seed, rows, kept, say)
-    lines = study.summary(kept.all(study.NAME))
+    lines = study.summary(study.current(kept.all(study.NAME), seed, rows))
     if lines:
         kept.pack(study.NAME, out / "tables.json")
         _write(out / "tables.md", study.markdown(lines, _command(context)))

@@ -42,7 +42,7 @@ def compare(
     from credo.registry import find
 
     for name in [] if methods in (None, "all") else str(methods).split(","):
-        if name.strip() not in ("linear", "forest", "boosting", "gp"):
+        if name.strip() not in ("auto", "linear", "forest", "boosting", "gp"):
             find(name.strip())  # before anything slow is imported
     import credo
     from credo.comparison.plan import table_name
