@@ -5,6 +5,7 @@ import errno
 import hashlib
 import json
 import math
+from fnmatch import fnmatch
 from pathlib import Path
 
 import jax
@@ -15,6 +16,7 @@ import pytest
 
 import credo
 from credo import codec
+from credo.artifacts import OWN
 from credo.core.network import Variables
 from credo.errors import ArtifactError, CredoError, InputError, Refusal
 from credo.runs import open_run
@@ -381,20 +383,47 @@ def test_a_full_disk_loses_nothing(saved, run, monkeypatch):
     assert list(run.parent.iterdir()) == [run]
 
 
-def test_an_earlier_run_is_replaced_whole(saved, run):
-    (run / "report.html").write_text("old")
+def test_every_file_of_a_run_is_its_own(saved):
+    assert all(any(fnmatch(path.name, name) for name in OWN) for path in saved[1].iterdir())
+
+
+@pytest.mark.parametrize("exchange", [True, False])
+def test_an_earlier_run_is_replaced_and_what_is_the_users_stays(exchange, saved, run, monkeypatch):
+    if not exchange:
+        monkeypatch.setattr("credo.folders._exchange", lambda one, other: False)
+    for name in ("report.html", "effects_2.png", "heldout.safetensors", "predictions.csv"):
+        (run / name).write_text("old")
+    (run / "mine" / "deep").mkdir(parents=True)
+    (run / "mine" / "deep" / "note").write_text("years of work")
+    (run / "link").symlink_to("nowhere")
     saved[0].save(run)
-    assert not (run / "report.html").exists()
+    ours = {path.name for path in saved[1].iterdir()}
+    assert {path.name for path in run.iterdir()} == ours | {"predictions.csv", "mine", "link"}
+    assert (run / "predictions.csv").read_text() == "old"
+    assert (run / "mine" / "deep" / "note").read_text() == "years of work"
+    assert (run / "link").is_symlink()
     assert list(run.parent.iterdir()) == [run]
     credo.load(run)
 
 
-def test_replacing_works_without_the_exchange(saved, run, monkeypatch):
-    monkeypatch.setattr("credo.folders._exchange", lambda one, other: False)
-    (run / "report.html").write_text("old")
+def test_what_is_the_users_stays_where_the_disk_has_no_links(saved, run, monkeypatch):
+    def refuse(*_, **__):
+        raise OSError(errno.EPERM, "no links here")
+
+    monkeypatch.setattr("os.link", refuse)
+    (run / "predictions.csv").write_text("mine")
     saved[0].save(run)
-    assert not (run / "report.html").exists()
-    assert list(run.parent.iterdir()) == [run]
+    assert (run / "predictions.csv").read_text() == "mine"
+
+
+@pytest.mark.parametrize("content", ['{"numpy": "2.0"}', '{"format": "zip"}', "[1]", "not JSON"])
+def test_a_folder_with_another_versions_file_is_never_replaced(content, saved, tmp_path):
+    (tmp_path / "site" / "checkpoint").mkdir(parents=True)
+    for name in ("versions.json", "checkpoint/job.json"):
+        (tmp_path / "site" / name).write_text(content)
+    with pytest.raises(InputError, match="is not a credo run"):
+        saved[0].save(tmp_path / "site")
+    assert (tmp_path / "site" / "versions.json").read_text() == content
 
 
 def test_what_credo_did_not_write_is_never_replaced(saved, tmp_path):

@@ -1,5 +1,6 @@
 """What "auto" chooses, and that everything that takes a method takes it (I1)."""
 
+import dataclasses
 from pathlib import Path
 
 import jax
@@ -10,9 +11,11 @@ from typer.testing import CliRunner
 
 import credo
 from credo import auto
+from credo.auto import pilot
 from credo.cli.fit import free_place
 from credo.cli.job import job_file, read_job
 from credo.cli.main import app
+from credo.data.encoder import TableEncoder
 from credo.errors import InputError
 from credo.estimators import BayesianClassifier, BayesianRegressor
 from credo.recipes import build, parse_likelihood, parse_network
@@ -170,3 +173,96 @@ def test_auto_in_a_comparison(quick):
     frame = pd.DataFrame({"x": np.linspace(0, 1, 40), "y": np.linspace(0, 3, 40)})
     found = credo.compare(frame, "y", methods="auto", baselines="linear", folds=2)
     assert {row["model"] for row in found.table} == {"auto", "linear"}
+
+
+def test_auto_on_the_command_line_of_a_comparison(quick, tmp_path):
+    regression_frame().to_csv(tmp_path / "houses.csv", index=False)
+    words = ["--target", "price", "--methods", "auto,map", "--baselines", "linear", "--folds", "2", "--steps", "20"]
+    result = CliRunner().invoke(app, ["compare", str(tmp_path / "houses.csv"), *words])
+    assert result.exit_code == 0, result.output
+    assert "fold 2: auto" in result.stderr
+
+
+# ---------------------------------------------------------------------- the pilot
+RIVALS = ({"prior": "fan_in_normal:1"}, {"prior": "fan_in_normal:3"})
+CHOICE = auto.Choice("ensemble_chains", "mlp:4", {}, 10, 16, "Because.", RIVALS)
+ROWS = (np.zeros((90, 2), np.float32), np.zeros(90, np.float32), np.ones(90, np.float32))
+
+
+def with_prior(rival):
+    return credo.Model(credo.networks.mlp([4]), credo.priors.normal(1.0), credo.likelihoods.gaussian(noise=0.1))
+
+
+def scored(monkeypatch, *scores):
+    """Pilots that come to these scores, one for each rival."""
+    left = list(scores)
+    monkeypatch.setattr(pilot, "_scores", lambda *_: [left.pop(0)])
+    return auto.compete(CHOICE, with_prior, ROWS, 0)
+
+
+def test_a_pilot_that_comes_to_nothing_chooses_nothing(monkeypatch):
+    taken = scored(monkeypatch, -np.inf, -np.inf)
+    assert taken.settings == {}
+    assert taken.rivals == ()
+    assert "came to nothing, so the prior is the usual one" in taken.why
+    assert "inf" not in taken.why
+
+
+def test_a_rival_that_fails_loses(monkeypatch):
+    taken = scored(monkeypatch, -np.inf, -1.5)
+    assert taken.settings == RIVALS[1]
+    assert "fan_in_normal:1 failed, fan_in_normal:3 -1.500" in taken.why
+
+
+def test_a_shallow_network_keeps_its_own_prior(monkeypatch):
+    monkeypatch.setattr(pilot, "_scores", lambda *_: pytest.fail("a pilot was run"))
+    frame = regression_frame(80)
+    encoder = TableEncoder.learn(frame, "price")
+    choice = auto.chosen_for(encoder, encoder.arrays(frame)[:3], "shallow:8", {}, None, 0)
+    assert choice.rivals == ()
+    assert "prior" not in choice.settings
+    own = credo.Model(credo.networks.shallow(3), credo.priors.node_hierarchy(), credo.likelihoods.gaussian())
+    assert auto.compete(CHOICE, lambda _: own, ROWS, 0) == CHOICE._replace(rivals=())
+
+
+@pytest.mark.parametrize("sizes", [(30, 30, 30), (50, 9, 1, 10, 20), (85, 5)])
+def test_a_pilot_keeps_groups_whole(sizes):
+    groups = np.random.default_rng(1).permutation(np.repeat(np.arange(len(sizes)), sizes))
+    folds = pilot._folds(90, 0, groups)
+    assert len(folds) == min(3, len(sizes))
+    assert sorted(np.concatenate(folds)) == list(range(90))
+    assert sum(len(set(groups[fold])) for fold in folds) == len(sizes)
+    columns = (np.arange(90)[:, None], np.arange(90), np.ones(90))
+    given, held = pilot._cut(with_prior({}), columns, folds)
+    for i, fold in enumerate(folds):
+        real = [side[0][i, side[2][i] > 0, 0] for side in (given, held)]
+        assert sorted(real[0]) == sorted(set(range(90)) - set(fold))
+        assert sorted(real[1]) == sorted(fold)
+
+
+def test_one_group_cannot_be_cut():
+    taken = auto.compete(CHOICE, with_prior, ROWS, 0, np.zeros(90, int))
+    assert taken.settings == {}
+    assert "All rows are of one group" in taken.why
+
+
+def test_a_fit_by_groups_tells_its_pilot(tmp_path, monkeypatch):
+    from credo.cli import train
+    from credo.cli.job import Job
+
+    seen = []
+
+    def chosen_for(encoder, data, network, settings, budget, seed, groups):
+        seen.append((len(data[1]), groups))
+        return auto.Choice("map", "mlp:3", {}, 5, 16, "Because.")
+
+    monkeypatch.setattr(train, "chosen_for", chosen_for)
+    table = tmp_path / "houses.csv"
+    regression_frame().to_csv(table, index=False)
+    job = Job(str(table), "", ["price"], "auto", "auto", None, {}, None, None, None, 0, 0.3, "error", None, None, None)
+    train.prepare(job)
+    train.prepare(dataclasses.replace(job, split_by="town"))
+    assert seen[0][1] is None
+    rows, groups = seen[1]
+    assert len(groups) == rows
+    assert len(set(groups)) == 2  # of three towns one is held out

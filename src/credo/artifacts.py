@@ -10,6 +10,10 @@ trace.safetensors       metrics of every step
 encoder.json            how a table becomes arrays (runs on tables)
 heldout.safetensors     encoded rows that were held out (runs on tables)
 versions.json           format number, versions of what wrote it, digests of the files above
+checkpoint              state of a run that is not finished, and its job
+
+Reports and pictures of effects that commands write here belong to the fit: they go where a new one takes its place. All
+else in the folder is the user's and stays.
 """
 
 import dataclasses
@@ -34,6 +38,12 @@ from credo.tensors import write_tensors
 from credo.training.fit import Fit
 
 PACKAGES = ("jax", "jaxlib", "numpy", "optax", "blackjax", "safetensors")
+# What commands write into a run about its fit alone: beside another fit it would mislead.
+PAGES = ("report.html", "effects.html", "effects.png", "effects_[0-9]*.png")
+OWN = (
+    "config.json", "metrics.json", "status.json", "diagnostics.json", "model.json", "posterior.safetensors",
+    "trace.safetensors", "encoder.json", "heldout.safetensors", "versions.json", "checkpoint", *PAGES,
+)  # fmt: skip
 
 
 def save_fit(
@@ -46,7 +56,8 @@ def save_fit(
     heldout: dict[str, np.ndarray] | None = None,
     keep: tuple[str, ...] = (),
 ) -> None:
-    """Write a run directory; an earlier run of that name is replaced when the new one is complete.
+    """Write a run directory; an earlier run of that name is replaced when the new one is complete, and what else its
+    folder held stays.
 
     Args:
         fit: what to save.
@@ -71,7 +82,7 @@ def save_fit(
     tensors = {"posterior.safetensors": arrays, "trace.safetensors": _traces(fit)}
     if heldout:
         tensors["heldout.safetensors"] = {k: np.asarray(v) for k, v in heldout.items()}
-    with replaced_folder(folder, is_run=is_run, keep=keep) as building:
+    with replaced_folder(folder, is_run=is_run, keep=keep, own=OWN) as building:
         digests = {}
         for name, document in documents.items():
             digests[name] = _write(building / name, _json(document))
@@ -93,8 +104,19 @@ def versions() -> dict[str, Any]:
 
 
 def is_run(folder: Path) -> bool:
-    """Does the folder look like one that credo wrote: a run, finished or not?"""
-    return (folder / "versions.json").is_file() or (folder / "checkpoint" / "job.json").is_file()
+    """Did credo write this folder: a run, finished or not? Other programs have a versions.json too."""
+    written, job = _document(folder / "versions.json"), _document(folder / "checkpoint" / "job.json")
+    finished = isinstance(written.get("format"), int) and {"credo", "digests"} <= written.keys()
+    return finished or {"table", "digest", "method"} <= job.keys()
+
+
+def _document(path: Path) -> dict[str, Any]:
+    """What a JSON file holds by name; nothing where it is no such file."""
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _encode_model(fit: Fit, arrays: codec.Arrays) -> dict[str, Any]:

@@ -5,6 +5,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,13 @@ from credo.errors import ArtifactError, InputError
 
 
 @contextmanager
-def replaced_folder(folder: Any, is_run: Callable[[Path], bool], keep: tuple[str, ...] = ()) -> Iterator[Path]:
+def replaced_folder(
+    folder: Any, is_run: Callable[[Path], bool], keep: tuple[str, ...] = (), own: tuple[str, ...] = ()
+) -> Iterator[Path]:
     """A new folder to fill, which takes the place of `folder` when the block ends without an error.
 
-    An earlier folder is only replaced where `is_run` says that it is credo's own. Names in `keep` move from it to
-    the new one.
+    An earlier folder is only replaced where `is_run` says that it is credo's own. What it holds comes along, but for
+    names like those in `own`, which go with it; names in `keep` move to the new one in any case.
     """
     folder = Path(os.path.realpath(folder))
     check_replaceable(folder, is_run)
@@ -26,8 +29,13 @@ def replaced_folder(folder: Any, is_run: Callable[[Path], bool], keep: tuple[str
         shutil.rmtree(building, ignore_errors=True)
         building.mkdir()
         yield building
-        for path in [*building.iterdir(), building]:
+        for path in building.iterdir():
             _flush(path)
+        for path in folder.iterdir() if folder.is_dir() else ():
+            place = building / path.name
+            if not os.path.lexists(place) and not any(fnmatch(path.name, name) for name in (*own, *keep)):
+                _also(path, place)
+        _flush(building)
         _swap(building, folder, aside, keep)
     except OSError as error:
         reason = error.strerror or str(error)
@@ -64,6 +72,22 @@ def _swap(building: Path, folder: Path, aside: Path, keep: tuple[str, ...]) -> N
         if (before / name).exists():
             os.rename(before / name, folder / name)
     shutil.rmtree(before, ignore_errors=True)
+
+
+def _also(path: Path, place: Path) -> None:
+    """Let a file or folder be at a second place too: at no moment is it at neither."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.copytree(path, place, symlinks=True, copy_function=_link)
+    else:
+        _link(path, place)
+
+
+def _link(path: Any, place: Any) -> None:
+    """A second name for a file; a copy where the disk knows no such thing."""
+    try:
+        os.link(path, place, follow_symlinks=False)
+    except (OSError, NotImplementedError):
+        shutil.copy2(path, place, follow_symlinks=False)
 
 
 def _exchange(one: Path, other: Path) -> bool:

@@ -185,6 +185,17 @@ def test_the_same_seed_gives_the_same_run(credo, tables, tmp_path):
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
 
 
+def test_fitting_again_keeps_what_is_the_users(credo, tables, tmp_path):
+    how = ("fit", tables / "houses.csv", "--target", "price", *QUICK, "--out", tmp_path / "run")
+    assert "Removed" not in credo(*how).stderr
+    (tmp_path / "run" / "report.html").write_text("about the first fit")
+    (tmp_path / "run" / "predictions.csv").write_text("mine")
+    again = credo(*how, "--seed", "1")
+    assert again.exit_code == 0, again.stderr
+    assert "the fit that was here before: report.html." in again.stderr
+    assert {path.name for path in (tmp_path / "run").iterdir()} == RUN_FILES | {"predictions.csv"}
+
+
 def test_report(credo, runs, tmp_path):
     result = credo("report", runs["houses"][0], runs["labels"][0], "--out", tmp_path / "both.html")
     assert result.exit_code == 0, result.stderr

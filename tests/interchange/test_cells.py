@@ -62,6 +62,19 @@ def test_arrays_and_arrow_tables():
     np.testing.assert_array_equal(encode(encoder.to_config(), as_columns(arrays)), wanted)
 
 
+@pytest.mark.parametrize("unit", ["ns", "us", "ms", "s"])
+def test_spans_of_time_are_seconds_in_any_unit(unit):
+    frame = mixed()[["size", "waited", "price", "weight"]]
+    frame["waited"] = frame["waited"].dt.floor("s")
+    frame.loc[4, "waited"] = None
+    encoder = learned(frame)
+    wanted = encoder.inputs(frame)
+    spans = frame["waited"].to_numpy().astype(f"timedelta64[{unit}]")
+    for cells in (spans, list(spans)):
+        rows = {"size": frame["size"].to_numpy(), "waited": cells}
+        np.testing.assert_array_equal(encode(encoder.to_config(), as_columns(rows)), wanted)
+
+
 def test_one_row_and_other_spellings():
     frame = mixed(missing=False)
     encoder = learned(frame, missing="error")
@@ -111,6 +124,7 @@ def test_wrong_rows_are_sentences():
         ("no column 'size'", [{"town": "Bath"}]),
         ("different lengths", {"size": [1.0, 2.0], "rooms": [1]}),
         ("list of cells", {"size": 1.0}),
+        ("no fixed length", {"size": np.array([3], "timedelta64[M]")}),
     ]:
         with pytest.raises(PortableError, match=words):
             encode(config, as_columns(rows))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,13 @@ CHAINS, LENGTH, START = 2, 25, 1_000
 
 
 def chosen_for(
-    encoder: TableEncoder, data: Any, network: str | None, settings: Mapping[str, Any], budget: Any, seed: int
+    encoder: TableEncoder,
+    data: Any,
+    network: str | None,
+    settings: Mapping[str, Any],
+    budget: Any,
+    seed: int,
+    groups: Any = None,
 ) -> Choice:
     """The choice for a table that an encoder has learned, after its pilot.
 
@@ -28,6 +35,7 @@ def chosen_for(
         data: (inputs, targets, weights), encoded.
         network, settings, budget: what the user said.
         seed: of the pilot.
+        groups: a number for the group of each row; the pilot holds out whole groups.
     """
     from credo.recipes import MODEL_OPTIONS, table_model
 
@@ -37,23 +45,35 @@ def chosen_for(
     if "prior" in settings:
         return choice._replace(rivals=())
     return compete(
-        choice, lambda rival: table_model(encoder, said["network"], options | rival, choice.method), data, seed
+        choice, lambda rival: table_model(encoder, said["network"], options | rival, choice.method), data, seed, groups
     )
 
 
-def compete(choice: Choice, model_with: Callable[[dict[str, Any]], Model], data: Any, seed: int) -> Choice:
+def compete(
+    choice: Choice, model_with: Callable[[dict[str, Any]], Model], data: Any, seed: int, groups: Any = None
+) -> Choice:
     """The choice with the settings that predict best, out of its rivals.
 
     Each rival is fitted to two thirds of the rows and scored on the others, three times over, by short chains; all
     folds run side by side as one program. The log-likelihood of rows that were not seen decides.
 
     Args:
-        choice: from `choose`; without rivals it is returned as it is.
+        choice: from `choose`; without rivals it is returned as it is, and a shallow network has none.
         model_with: makes the model with a rival's settings.
         data: (inputs, targets, weights) of a table's rows.
         seed: of folds and fits.
+        groups: a number for the group of each row, where no group may lie on both sides.
     """
-    return compete_each(choice, model_with, [data], [seed])[0]
+    from credo.networks.shallow import Shallow
+
+    if len(choice.rivals) < 2:
+        return choice
+    if isinstance(model_with(dict(choice.rivals[0])).network, Shallow):
+        return choice._replace(rivals=())  # its usual prior is of another kind than the rivals
+    folds = _folds(len(data[1]), seed, groups)
+    if len(folds) < 2:
+        return _usual(choice, "All rows are of one group, which no short fit can hold out")
+    return _decided(choice, model_with, [data], [folds], [seed])[0]
 
 
 def compete_each(
@@ -62,15 +82,28 @@ def compete_each(
     """`compete` on each of several tables of equal size, all of them side by side."""
     if len(choice.rivals) < 2:
         return [choice] * len(tables)
+    folds = [_folds(len(table[1]), seed) for table, seed in zip(tables, seeds)]
+    return _decided(choice, model_with, tables, folds, seeds)
+
+
+def _decided(
+    choice: Choice,
+    model_with: Callable[[dict[str, Any]], Model],
+    tables: Sequence[Any],
+    folds: Sequence[list[Any]],
+    seeds: Sequence[int],
+) -> list[Choice]:
     models = [model_with(dict(rival)) for rival in choice.rivals]
-    found = [_scores(choice, model, tables, seeds) for model in models]
+    found = [_scores(choice, model, tables, folds, seeds) for model in models]
     of = ", of standardised targets" if models[0].likelihood.kind == "real" else ""
     return [_taken(choice, [scores[i] for scores in found], of) for i in range(len(tables))]
 
 
 def _taken(choice: Choice, scores: list[float], of: str) -> Choice:
     best = max(range(len(scores)), key=lambda i: scores[i])
-    words = ", ".join(f"{_words(rival)} {score:.3f}" for rival, score in zip(choice.rivals, scores))
+    if scores[best] == -math.inf:
+        return _usual(choice, f"Short fits with each of {len(scores)} priors came to nothing")
+    words = ", ".join(f"{_words(rival)} {_score(score)}" for rival, score in zip(choice.rivals, scores))
     return choice._replace(
         settings=choice.settings | choice.rivals[best],
         rivals=(),
@@ -79,11 +112,22 @@ def _taken(choice: Choice, scores: list[float], of: str) -> Choice:
     )
 
 
+def _usual(choice: Choice, reason: str) -> Choice:
+    """The choice with the prior that its method has for every table."""
+    return choice._replace(rivals=(), why=f"{choice.why} {reason}, so the prior is the usual one.")
+
+
 def _words(rival: dict[str, Any]) -> str:
     return " ".join(str(value) for value in rival.values())
 
 
-def _scores(choice: Choice, model: Model, tables: Sequence[Any], seeds: Sequence[int]) -> list[float]:
+def _score(score: float) -> str:
+    return f"{score:.3f}" if score > -math.inf else "failed"
+
+
+def _scores(
+    choice: Choice, model: Model, tables: Sequence[Any], folds: Sequence[list[Any]], seeds: Sequence[int]
+) -> list[float]:
     """Mean log-likelihood of the rows of all folds of each table; −∞ where a fit has come to nothing."""
     import jax
     import numpy as np
@@ -92,38 +136,56 @@ def _scores(choice: Choice, model: Model, tables: Sequence[Any], seeds: Sequence
     from credo.registry import build_method
     from credo.training.many import fit_many
 
-    parts = [_cut(model, table, seed) for table, seed in zip(tables, seeds)]
+    parts = [_cut(model, table, own) for table, own in zip(tables, folds)]
     given, held = (tuple(np.concatenate(x) for x in zip(*side)) for side in zip(*parts))
     inputs, targets, weights = given
-    rows = np.full(len(weights), weights.shape[1], np.float32)
+    rows = (weights > 0).sum(1).astype(np.float32)
     method = build_method(choice.method, size=CHAINS, warmup=LENGTH, num_steps=LENGTH, longest=START)
     found = fit_many(
         jax.random.key(seeds[0]), method, model, Batch(inputs, targets, weights.astype(np.float32), rows), _held_out,
         extra=held, steps=LENGTH, batch_size=min(128, weights.shape[1]),
     )  # fmt: skip
-    totals = found.reshape(len(tables), FOLDS).sum(1) / held[2].reshape(len(tables), -1).sum(1)
+    totals = found.reshape(len(tables), -1).sum(1) / held[2].reshape(len(tables), -1).sum(1)
     return [float(total) if np.isfinite(total) else -np.inf for total in totals]
 
 
-def _cut(model: Model, table: Any, seed: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+def _cut(model: Model, table: Any, folds: list[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """Inputs, targets and weights [fold, row, …] of the rows to learn from, and of those to score."""
     import numpy as np
 
     inputs, targets, weights = (np.asarray(part) for part in table)
-    targets = model.likelihood.prepare(targets)
-    folds = _folds(len(targets), seed)
-    held = np.stack(folds)
-    rest = np.stack([np.concatenate([f for j, f in enumerate(folds) if j != i]) for i in range(FOLDS)])
-    columns = (inputs, targets, weights)
-    return tuple(x[rest] for x in columns), tuple(x[held] for x in columns)
+    columns = (inputs, model.likelihood.prepare(targets), weights)
+    rest = [np.concatenate([f for j, f in enumerate(folds) if j != i]) for i in range(len(folds))]
+    return _stacked(columns, rest), _stacked(columns, folds)
 
 
-def _folds(rows: int, seed: int) -> list[Any]:
-    """Places of equal numbers of rows; one or two rows may be in none."""
+def _stacked(columns: tuple[Any, ...], parts: list[Any]) -> tuple[Any, ...]:
+    """The columns at these places [fold, row, …]; what a shorter fold lacks are rows that weigh nothing."""
     import numpy as np
 
-    order = np.random.default_rng(seed).permutation(rows)
-    return list(order[: rows // FOLDS * FOLDS].reshape(FOLDS, -1))
+    longest = max(len(part) for part in parts)
+    places = np.stack([np.resize(part, longest) for part in parts])
+    real = np.arange(longest) < np.array([len(part) for part in parts])[:, None]
+    inputs, targets, weights = (x[places] for x in columns)
+    return inputs, targets, np.where(real, weights, weights.dtype.type(0))
+
+
+def _folds(rows: int, seed: int, groups: Any = None) -> list[Any]:
+    """Places of equal numbers of rows, where one or two rows may be in none; or of whole groups, the largest first,
+    each to the fold that has the fewest rows."""
+    import numpy as np
+
+    rng = np.random.default_rng(seed)
+    if groups is None:
+        return list(rng.permutation(rows)[: rows // FOLDS * FOLDS].reshape(FOLDS, -1))
+    _, codes, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+    order = rng.permutation(len(sizes))
+    order = order[np.argsort(-sizes[order], kind="stable")]
+    full, home = np.zeros(min(FOLDS, len(sizes)), int), np.zeros(len(sizes), int)
+    for group in order:
+        home[group] = full.argmin()
+        full[home[group]] += sizes[group]
+    return [np.flatnonzero(home[codes] == fold) for fold in range(len(full))]
 
 
 def _held_out(key: jax.Array, model: Model, posterior: Any, new: Any) -> jax.Array:

@@ -37,8 +37,8 @@ def piloted(
     return [settled(one, settings, steps) | {"pilot": _rival(choice, one)} for one in taken]
 
 
-def _rival(choice: Choice, taken: Choice) -> dict[str, Any]:
-    return next(rival for rival in choice.rivals if rival.items() <= taken.settings.items())
+def _rival(choice: Choice, taken: Choice) -> dict[str, Any] | None:
+    return next((rival for rival in choice.rivals if rival.items() <= taken.settings.items()), None)
 
 
 def told(why: str, pilots: list[dict[str, Any] | None]) -> str:

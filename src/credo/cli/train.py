@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 import credo
-from credo.artifacts import is_run, save_fit
+from credo.artifacts import PAGES, is_run, save_fit
 from credo.auto import AUTO, chosen_for, settle
 from credo.cli.console import plain, say
 from credo.cli.job import CHECKPOINT, Job, job_file
@@ -75,7 +75,7 @@ def prepare(job: Job) -> Prepared:
     encoder = TableEncoder.learn(train, target, exact, job.missing, job.weights, ignore=aside)
     arrays = encoder.arrays(train)
     if job.method == AUTO:
-        job = settled(job, encoder, arrays)
+        job = settled(job, encoder, arrays, _groups(train, job, arrays))
     method, options = build(job.method, job.settings)
     model = table_model(encoder, job.network, options, job.method)
     held = encoder.arrays(frame.iloc[held_rows], unseen="zeros") if len(held_rows) else None
@@ -84,12 +84,20 @@ def prepare(job: Job) -> Prepared:
     return Prepared(job, encoder, arrays, held, model, method, notes)
 
 
-def settled(job: Job, encoder: TableEncoder, arrays: Arrays) -> Job:
+def settled(job: Job, encoder: TableEncoder, arrays: Arrays, groups: np.ndarray | None = None) -> Job:
     """The job with the method that suits the table, and what else nobody said."""
     say("No method is named: looking for one that suits the table …")
-    choice = chosen_for(encoder, arrays[:3], job.network, job.settings, job.budget, job.seed)
+    choice = chosen_for(encoder, arrays[:3], job.network, job.settings, job.budget, job.seed, groups)
     found = settle(choice, job.network, job.settings, job.steps, job.batch_size, job.budget)
     return dataclasses.replace(job, **found, why=f"Method: {choice.why}")
+
+
+def _groups(train: pd.DataFrame, job: Job, arrays: Arrays) -> np.ndarray | None:
+    """A number for the group of each row to learn from, where whole groups are held out."""
+    if job.split_by is None:
+        return None
+    codes, _ = parse.text_keys(parse.find_column(train, job.split_by, "--split-by"))
+    return codes[arrays.rows]
 
 
 def _with_targets(frame: pd.DataFrame, job: Job) -> pd.DataFrame:
@@ -105,6 +113,7 @@ def _with_targets(frame: pd.DataFrame, job: Job) -> pd.DataFrame:
 def train(job: Job, out: Path, prepared: Prepared, resuming: bool = False) -> dict[str, Any]:
     """Fit, score and save; returns what there is to tell."""
     new = not out.exists()
+    stale = sorted(path.name for name in PAGES for path in out.glob(name))
     job.write(out)
     try:
         result = _fit(job, out, prepared)
@@ -125,6 +134,9 @@ def train(job: Job, out: Path, prepared: Prepared, resuming: bool = False) -> di
         raise
     if stopped:
         say(f"Stopped early: {out} can be used as it is, and `credo resume {out}` continues it.")
+    if stale:
+        names = ", ".join(stale)
+        say(f"Removed, because they are about the fit that was here before: {names}. `credo report {out}` writes anew.")
     return told(result, prepared, metrics, out)
 
 

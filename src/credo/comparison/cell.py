@@ -10,6 +10,7 @@ import numpy as np
 
 from credo.auto import AUTO, chosen_for, settle
 from credo.baselines import BASELINES, fit_baseline
+from credo.comparison.folds import encoded
 from credo.core.predict import predict
 from credo.core.predictive import Predictive
 from credo.data.encoder import TableEncoder
@@ -38,17 +39,16 @@ def run_cell(
         frame: the whole table.
         rows: places of the training rows and of the held-out rows.
         how: "target", "task", "missing", "network", "settings", "steps", "budget" and "seed"; "loo" False leaves out
-            what leave-one-out says.
+            what leave-one-out says; "groups", a number for each row, keeps the pilot of "auto" from cutting groups.
     """
-    train, held = (frame.iloc[part] for part in rows)
-    encoder = TableEncoder.learn(train, how["target"], how["task"], how["missing"])
-    given, scored = encoder.arrays(train), encoder.arrays(held, unseen="zeros")
+    encoder, given, scored = encoded(frame, rows, how)
+    groups = None if how.get("groups") is None else how["groups"][rows[0]][given.rows]
     began = time.perf_counter()
     try:
         if name in BASELINES:
             predictive, facts = _baseline(name, encoder, given, scored, how["seed"])
         else:
-            predictive, facts = _network(name, encoder, given, scored, how)
+            predictive, facts = _network(name, encoder, given, scored, how, groups)
         rowwise = row_scores(predictive, true_targets(encoder, scored.targets))
     except (Refusal, InputError) as error:
         return {"refused": str(error), "seconds": time.perf_counter() - began, "rows": {}}
@@ -63,12 +63,12 @@ def _baseline(name: str, encoder: Any, given: Any, scored: Any, seed: int) -> tu
 
 
 def _network(
-    name: str, encoder: Any, given: Any, scored: Any, how: dict[str, Any]
+    name: str, encoder: Any, given: Any, scored: Any, how: dict[str, Any], groups: np.ndarray | None
 ) -> tuple[Predictive, dict[str, Any]]:
     why = ""
     said = {"method": name, "batch_size": None} | {k: how[k] for k in ("network", "settings", "steps")}
     if name == AUTO:
-        choice = chosen_for(encoder, given[:3], how["network"], how["settings"], how["budget"], how["seed"])
+        choice = chosen_for(encoder, given[:3], how["network"], how["settings"], how["budget"], how["seed"], groups)
         why = choice.why
         said = settle(choice, how["network"], how["settings"], how["steps"], None, how["budget"])
     method, options = build(said["method"], said["settings"])

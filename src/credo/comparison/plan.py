@@ -12,8 +12,10 @@ import numpy as np
 
 from credo.auto import AUTO
 from credo.baselines import BASELINES
+from credo.comparison.folds import check_folds, group_codes
+from credo.comparison.folds import find_folds as find_folds
 from credo.data import parse
-from credo.data.encoder import TableEncoder
+from credo.data.learning import plain_target, target_names
 from credo.data.tables import read_table
 from credo.data.targets import choose_task
 from credo.errors import InputError
@@ -38,7 +40,7 @@ def find_models(methods: str | Sequence[str] | None, baselines: str | Sequence[s
         chosen = list(USUAL)
     elif isinstance(methods, str):
         words = [word.strip() for word in methods.split(",") if word.strip()]
-        chosen = list(METHODS) if words == ["all"] else words
+        chosen = [AUTO, *METHODS] if words == ["all"] else words
     else:
         chosen = list(methods)
     beside = list(BASELINES) if baselines is True else [] if baselines is False else baselines
@@ -71,28 +73,6 @@ def read_frame(table: Any, target: str | list[str], missing: str) -> pd.DataFram
     return frame if known.all() else frame[known]
 
 
-def find_folds(
-    frame: pd.DataFrame, target: Any, task: str, folds: int, seed: int, groups: str | None
-) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Training and held-out rows of each fold: every row is held out once. Classes keep their shares, and groups stay
-    whole."""
-    from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
-
-    if not 2 <= folds <= len(frame):
-        raise InputError(f"Folds are at least 2 and at most the {len(frame)} rows of the table, got {folds}.")
-    if groups is not None:
-        codes, keys = parse.text_keys(parse.find_column(frame, groups, "--split-by"))
-        if len(keys) < folds:
-            raise InputError(f"Column '{groups}' has {len(keys)} groups, fewer than the {folds} folds.")
-        return list(GroupKFold(folds).split(frame, groups=codes))
-    if task == "classification":
-        codes, keys = parse.text_keys(parse.find_column(frame, target, "the target"))
-        rarest = int(np.bincount(codes).min())
-        if rarest >= folds:
-            return list(StratifiedKFold(folds, shuffle=True, random_state=seed).split(frame, codes))
-    return list(KFold(folds, shuffle=True, random_state=seed).split(frame))
-
-
 class Plan:
     """A comparison that is checked as far as can be before the first fit."""
 
@@ -108,17 +88,23 @@ class Plan:
             seconds(budget)
         if network is not None:
             parse_network(network)
+        target = plain_target(target_names(target))
         frame = read_frame(table, target, missing)
         chosen, why = choose_task(frame, target, task)
-        exact = task if task in ("binary", "multiclass") else chosen
+        if chosen == "classification" and not isinstance(target, str):
+            raise InputError("Several targets need --task regression, not classification; name one target.")
+        if groups is not None and groups in target_names(target):
+            raise InputError(f"Column '{groups}' is the target; choose another column for --split-by.")
         self.folds = find_folds(frame, target, chosen, folds, seed, groups)
         self.frame = frame if groups is None else frame.drop(columns=[groups])
-        encoder = TableEncoder.learn(self.frame, target, exact, missing)
-        self.task, self.target, self.notes = encoder.task, target, [n for n in (why, *encoder.notes) if n]
+        exact = task if task in ("binary", "multiclass") else chosen
         self.how = {
             "target": target, "task": exact, "missing": missing, "network": network, "settings": settings or {},
             "steps": steps, "budget": None if budget is None else seconds(budget), "seed": seed,
         }  # fmt: skip
+        encoder = check_folds(self.frame, self.folds, self.how)
+        self.task, self.target, self.notes = encoder.task, target, [n for n in (why, *encoder.notes) if n]
+        self.split_by, self.groups = groups, None if groups is None else group_codes(frame, groups)
 
     def fingerprint(self) -> str:
         """What a stored cell must agree with: the table, the folds and the settings, not the list of models."""
@@ -127,6 +113,8 @@ class Plan:
             found.update(np.ascontiguousarray(part).tobytes())
         for column in self.frame.columns:
             found.update(f"{column!r}{self.frame[column].to_list()!r}".encode())
+        if self.groups is not None:
+            found.update(self.groups.tobytes())
         return found.hexdigest()[:24]
 
 

@@ -20,9 +20,11 @@ class Comparison:
             fold, and "failed" (folds whose fit has an alarm).
         refused: model → why it could not be run.
         level: of the intervals.
-        task, target, rows, folds: what was compared on.
+        task, target, folds: what was compared on.
+        rows: how many were scored; those that `missing="drop"` leaves out were not.
         notes: sentences about the table.
         rowwise: model → score → values of every row [n].
+        split_by: the column whose groups were held out whole, and over which the intervals are.
     """
 
     table: list[dict[str, Any]]
@@ -34,6 +36,7 @@ class Comparison:
     folds: int
     notes: list[str]
     rowwise: dict[str, dict[str, np.ndarray]] = dataclasses.field(repr=False)
+    split_by: str | None = None
 
     @property
     def best(self) -> str:
@@ -47,16 +50,23 @@ class Comparison:
         return pd.DataFrame(self.table).set_index("model")
 
     def sentences(self) -> list[str]:
-        """Who leads, who is level with it, who is behind, who was refused."""
+        """Who leads, who is level with it, who is behind, who has no score, who was refused."""
         if not self.table:
             return ["No model could be run.", *(f"{name}: {why}" for name, why in self.refused.items())]
-        level = [row["model"] for row in self.table[1:] if row["behind_low"] <= 0]
-        behind = [row["model"] for row in self.table[1:] if row["behind_low"] > 0]
-        said = [f"{self.best} has the largest log-likelihood on rows that were not seen."]
+        sound = [row for row in self.table if np.isfinite(row["log_likelihood"])]
+        level = [row["model"] for row in sound[1:] if row["behind_low"] <= 0]
+        behind = [row["model"] for row in sound[1:] if row["behind_low"] > 0]
+        lost = [row["model"] for row in self.table if not np.isfinite(row["log_likelihood"])]
+        said = [f"{self.best} has the largest log-likelihood on rows that were not seen."] if sound else []
         if level:
             said.append(f"By no more than chance could explain it leads {', '.join(level)}.")
         if behind:
             said.append(f"Clearly behind: {', '.join(behind)}.")
+        if lost:
+            said.append(
+                "Without a finite log-likelihood, because some predictions are no numbers or leave what happened no "
+                f"probability: {', '.join(lost)}."
+            )
         return [*said, *(f"{name} was not run: {why}" for name, why in self.refused.items())]
 
     def plot(self) -> Any:
@@ -69,13 +79,24 @@ class Comparison:
         return "\n".join([self.to_pandas().to_string() if self.table else "", *self.sentences()])
 
 
-def summarised(cells: dict[str, list[dict[str, Any]]], level: float, seed: int) -> tuple[list[Any], dict[str, Any]]:
-    """Rows of the table, best first, and the scores of every row by model; models whose every fold was run."""
+def summarised(
+    cells: dict[str, list[dict[str, Any]]], level: float, seed: int, groups: np.ndarray | None = None
+) -> tuple[list[Any], dict[str, Any]]:
+    """Rows of the table, best first, and the scores of every row by model; models whose every fold was run.
+
+    Args:
+        cells: model → what `run_cell` found in each fold.
+        level, seed: of the intervals.
+        groups: a number for the group of each row of the table, where groups were held out whole.
+    """
     rowwise: dict[str, dict[str, np.ndarray]] = {}
+    drawn = None  # what the bootstrap draws, by row
     for model, found in cells.items():
         joined = {k: np.concatenate([cell["rows"][k] for cell in found]) for k in found[0]["rows"]}
-        places = np.argsort(joined.pop("place"), kind="stable")
+        numbers = joined.pop("place")
+        places = np.argsort(numbers, kind="stable")
         rowwise[model] = {name: values[places] for name, values in joined.items()}
+        drawn = None if groups is None else groups[numbers[places]]
     if not rowwise:
         return [], {}
     means = {model: float(rows["log_likelihood"].mean()) for model, rows in rowwise.items()}
@@ -83,10 +104,8 @@ def summarised(cells: dict[str, list[dict[str, Any]]], level: float, seed: int) 
     table = []
     for model in order:
         rows = rowwise[model]
-        gap = rowwise[order[0]]["log_likelihood"] - rows["log_likelihood"]
-        low, high = (0.0, 0.0) if model == order[0] else _interval(gap, level, seed)
         line: dict[str, Any] = {"model": model, "log_likelihood": means[model]}
-        line |= {"behind": float(gap.mean()), "behind_low": low, "behind_high": high}
+        line |= _gap(rowwise[order[0]]["log_likelihood"], rows["log_likelihood"], level, seed, drawn)
         for name, values in rows.items():
             if name == "squared_error":
                 line["rmse"] = float(np.sqrt(values.mean()))
@@ -101,13 +120,32 @@ def summarised(cells: dict[str, list[dict[str, Any]]], level: float, seed: int) 
     return table, rowwise
 
 
-def _interval(values: np.ndarray, level: float, seed: int) -> tuple[float, float]:
-    """Ends of the bootstrap interval of the mean, over rows."""
-    if len(values) > 20_000:  # the mean of so many is normal
-        half = norm.ppf(0.5 + level / 2) * values.std(ddof=1) / len(values) ** 0.5
-        return float(values.mean() - half), float(values.mean() + half)
-    rng, group = np.random.default_rng(seed), max(1, 10**6 // len(values))
-    counts = [min(group, RESAMPLES - i) for i in range(0, RESAMPLES, group)]
-    means = np.concatenate([values[rng.integers(len(values), size=(n, len(values)))].mean(1) for n in counts])
-    low, high = np.quantile(means, [0.5 - level / 2, 0.5 + level / 2])
+def _gap(first: np.ndarray, own: np.ndarray, level: float, seed: int, groups: np.ndarray | None) -> dict[str, float]:
+    """How far a model is behind the first, with the ends of the interval; NaN where a score is not finite."""
+    if not (np.isfinite(first).all() and np.isfinite(own).all()):
+        return {"behind": np.nan, "behind_low": np.nan, "behind_high": np.nan}
+    if own is first:
+        return {"behind": 0.0, "behind_low": 0.0, "behind_high": 0.0}
+    low, high = _interval(first - own, level, seed, groups)
+    return {"behind": float((first - own).mean()), "behind_low": low, "behind_high": high}
+
+
+def _interval(values: np.ndarray, level: float, seed: int, groups: np.ndarray | None) -> tuple[float, float]:
+    """Ends of the bootstrap interval of the mean, over rows, or over whole groups of them: rows of one group are alike,
+    so that many of them say little more than one. Field and Welsh (2007), Bootstrapping clustered data."""
+    if groups is None:
+        sums, sizes = values, np.ones(len(values))
+    else:
+        _, places = np.unique(groups, return_inverse=True)
+        sums, sizes = np.bincount(places, values), np.bincount(places).astype(float)
+    mean, count = values.mean(), len(sums)
+    if count > 20_000:  # the mean of so many is normal
+        half = norm.ppf(0.5 + level / 2) * (sums - mean * sizes).std(ddof=1) * count**0.5 / len(values)
+        return float(mean - half), float(mean + half)
+    rng, batch = np.random.default_rng(seed), max(1, 10**6 // count)
+    means = []
+    for start in range(0, RESAMPLES, batch):
+        taken = rng.integers(count, size=(min(batch, RESAMPLES - start), count))
+        means.append(sums[taken].sum(1) / sizes[taken].sum(1))
+    low, high = np.quantile(np.concatenate(means), [0.5 - level / 2, 0.5 + level / 2])
     return float(low), float(high)

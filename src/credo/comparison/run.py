@@ -33,8 +33,11 @@ def compare(
     """Fit every model on the same folds of a table and score the rows that it did not see.
 
     Every row is held out once, so scores are those of all rows. Models are ordered by log-likelihood; how far one is
-    behind the first has a bootstrap interval over rows, paired: both are scored on the same ones. Rows that are held
-    out together were predicted by one fit, so intervals know nothing of what another table of this kind would give.
+    behind the first has a bootstrap interval, paired: both are scored on the same rows. It is over rows, or with
+    `split_by` over whole groups, since rows of one group are alike. Rows that are held out together were predicted by
+    one fit, so intervals know nothing of what another table of this kind would give.
+
+    Whether every fold can be fitted is checked before the first fit: a class needs two rows beside those held out.
 
     Args:
         table: a data frame, or a CSV, TSV, Parquet or Feather file.
@@ -47,7 +50,7 @@ def compare(
         task, missing: as in `credo fit`.
         network: "mlp:50,50"; None takes each method's own.
         settings: of methods and models, such as {"prior": "normal:1.0"}; every method must know them.
-        split_by: a column whose groups are held out whole; it is no input.
+        split_by: a column whose groups are held out whole, here and in the pilot of "auto"; it is no input.
         seed: of folds and fits.
         level: of the intervals.
         jobs: processes that run cells side by side, through joblib: with `joblib.parallel_config(backend=…)` around
@@ -77,7 +80,8 @@ def compare(
                 cells[model, fold] = known
     # Fold by fold, so that a comparison that is stopped early has something to say about every model.
     left = [(model, fold) for fold in range(folds) for model in plan.models if (model, fold) not in cells]
-    work = (delayed(_named)(model, fold, plan.frame, plan.folds[fold], plan.how) for model, fold in left)
+    how = plan.how | {"groups": plan.groups}
+    work = (delayed(_named)(model, fold, plan.frame, plan.folds[fold], how) for model, fold in left)
     for model, fold, cell in Parallel(n_jobs=jobs, return_as="generator_unordered")(work):
         store.write(model, fold, cell)
         cells[model, fold] = cell
@@ -104,6 +108,9 @@ def collected(plan: Plan, cells: dict[tuple[str, int], dict[str, Any]], level: f
             refused[model] = reasons[0]
         else:
             whole[model] = found
-    table, rowwise = summarised(whole, level, seed)
-    rows = sum(len(held) for _, held in plan.folds)
-    return Comparison(table, refused, level, plan.task, plan.target, rows, len(plan.folds), plan.notes, rowwise)
+    table, rowwise = summarised(whole, level, seed, plan.groups)
+    scored = [len(rows["log_likelihood"]) for rows in rowwise.values()]
+    rows = scored[0] if scored else len(plan.frame)
+    return Comparison(
+        table, refused, level, plan.task, plan.target, rows, len(plan.folds), plan.notes, rowwise, plan.split_by
+    )

@@ -37,7 +37,7 @@ def rows_of(found: Any) -> tuple[list[str], list[list[str]]]:
     for row in found.table:
         line = [row["model"] + (" *" if row["failed"] else ""), *(_cell(name, row.get(name)) for name in shown)]
         behind = f"{row['behind']:.3f} ({row['behind_low']:.3f} to {row['behind_high']:.3f})"
-        line.insert(2, "–" if row is found.table[0] else behind)
+        line.insert(2, behind if row is not found.table[0] and np.isfinite(row["behind_low"]) else "–")
         body.append(line)
     return head, body
 
@@ -76,9 +76,9 @@ def figure(found: Any) -> Figure:
     for some, colour, marker, name in ((~base, CYCLE[0], "o", "networks"), (base, MUTED, "s", "baselines")):
         _dots(left, right, [row for row, one in zip(rows, some) if one], places[some], colour, marker, name)
     left.axvline(0, color=INK, lw=0.8, alpha=0.5)
-    widest = max((row["behind_high"] for row in rows), default=1.0)
+    ends = [row["behind_high"] for row in rows if np.isfinite(row["behind_high"])] or [1.0]
     # One hopeless model must not squeeze the others into a line.
-    middle = float(np.median([row["behind_high"] for row in rows])) if rows else 1.0
+    widest, middle = max(ends), float(np.median(ends))
     if widest > 20 * max(middle, 1e-3):
         left.set_xscale("symlog", linthresh=max(middle, 1e-3))
     spent = [row["seconds"] for row in rows if np.isfinite(row["seconds"])] or [1.0]
@@ -96,16 +96,21 @@ def figure(found: Any) -> Figure:
 def _dots(
     left: Axes, right: Axes, rows: list[dict[str, Any]], places: np.ndarray, colour: str, marker: str, name: str
 ) -> None:
-    """One mark with its interval for each row on the left, and one at its seconds on the right."""
+    """One mark with its interval for each row that has a score on the left, and one at its seconds on the right."""
     if not rows:
         return
-    low, high = ([row[f"behind_{end}"] for row in rows] for end in ("low", "high"))
-    left.hlines(places, low, high, color=colour, lw=2.2)
-    behind = left.scatter([row["behind"] for row in rows], places, s=36, color=colour, marker=marker, label=name)
     cost = right.scatter([row["seconds"] for row in rows], places, s=36, color=colour, marker=marker)
-    scores = {"log-likelihood": [digits(row["log_likelihood"]) for row in rows]}
-    tell(behind, "", about={"interval": spans(low, high)} | scores)
     tell(cost, "")
+    known = np.isfinite([row["behind_high"] for row in rows])
+    scored = [row for row, one in zip(rows, known) if one]
+    if not scored:
+        return
+    low, high = ([row[f"behind_{end}"] for row in scored] for end in ("low", "high"))
+    left.hlines(places[known], low, high, color=colour, lw=2.2)
+    gaps = [row["behind"] for row in scored]
+    behind = left.scatter(gaps, places[known], s=36, color=colour, marker=marker, label=name)
+    scores = {"log-likelihood": [digits(row["log_likelihood"]) for row in scored]}
+    tell(behind, "", about={"interval": spans(low, high)} | scores)
 
 
 def _baselines() -> tuple[str, ...]:
@@ -120,9 +125,10 @@ def comparison_page(found: Any, name: str) -> str:
     target = found.target if isinstance(found.target, str) else ", ".join(found.target)
     sections = [Section("Which model?", bullets(found.sentences()))]
     if found.table:
+        over = "rows" if found.split_by is None else f"whole groups of '{found.split_by}'"
         notes = [
             f"Every row was held out once, in {found.folds} folds; scores are means over all {found.rows:,} rows.",
-            f"Behind the first: nats per row, with the {100 * found.level:.0f} % interval of a bootstrap over rows, "
+            f"Behind the first: nats per row, with the {100 * found.level:.0f} % interval of a bootstrap over {over}, "
             "both models on the same ones.",
             "LOO and evidence are nats per training row, where the method has them.",
         ]

@@ -45,10 +45,25 @@ def as_columns(rows: Any) -> dict[str, Any] | None:
 
 def _plain(values: Any) -> Any:
     if isinstance(values, np.ndarray):
+        if values.dtype.kind == "m":
+            return seconds_of(values)
         return values if values.dtype.kind in "fiubM" else values.tolist()
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise PortableError("Every column is a list of cells; for one row give [{name: cell, …}].")
     return list(values)
+
+
+def seconds_of(spans: Any) -> Any:
+    """Spans of time of NumPy in seconds, NaN where there is none; cells of nanoseconds would turn to plain integers.
+
+    Example:
+        >>> float(seconds_of(np.timedelta64(1500, "ms")))
+        1.5
+    """
+    try:
+        return spans / np.timedelta64(1, "s")
+    except TypeError:
+        raise PortableError("Months and years have no fixed length; give spans of time in days or seconds.") from None
 
 
 def encode(encoder: dict[str, Any], columns: dict[str, Any]) -> np.ndarray:
@@ -67,7 +82,7 @@ def missing_cell(value: Any) -> bool:
         return True
     if isinstance(value, str):
         return value == ""
-    return bool(np.isnat(value)) if isinstance(value, np.datetime64) else value != value
+    return bool(np.isnat(value)) if isinstance(value, np.datetime64 | np.timedelta64) else value != value
 
 
 def _cells(column: dict[str, Any], values: Any, read: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -95,6 +110,8 @@ def _wrong(column: dict[str, Any], wanted: str, value: Any, row: int) -> Portabl
 def _number(column: dict[str, Any], value: Any, row: int) -> float:
     if isinstance(value, datetime.timedelta):
         return value.total_seconds()
+    if isinstance(value, np.timedelta64):
+        return float(seconds_of(value))
     try:
         found = math.nan if isinstance(value, str) and "_" in value else float(value)
     except (TypeError, ValueError):
