@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import credo
-from credo.diagnostics import to_arviz
+from credo.diagnostics import inference_data, to_arviz
 from credo.errors import InputError
 
 from .conftest import PROBLEM, exact_draws, samples, with_posterior
@@ -43,6 +43,24 @@ def test_log_likelihood_is_that_of_the_function_values(base):
     np.testing.assert_allclose(data.log_likelihood["y"], expected, rtol=1e-4, atol=1e-4)
     noise = data.posterior_predictive["y"].values - f
     assert noise.std() == pytest.approx(0.5, rel=0.1)
+
+
+def test_noise_has_keys_of_its_own(base, monkeypatch):
+    """`fold_in(key, 1)` is `split(key, n)[1]`: noise made with it would be that of a draw's weights."""
+    seen = []
+
+    def recording(function):
+        def record(key, *others):
+            seen.append(key)
+            return function(key, *others)
+
+        return record
+
+    for name in ("function_draws", "_replicate"):
+        monkeypatch.setattr(inference_data, name, recording(getattr(inference_data, name)))
+    to_arviz(with_posterior(base, samples(exact_draws(PROBLEM, 2, 30))), X)
+    of_draws, of_noise = (jax.random.key_data(jax.random.split(seen[0], 60)), jax.random.key_data(seen[1]))
+    assert not (np.asarray(of_draws) == np.asarray(of_noise)).all(1).any()
 
 
 def test_weights_alone_and_distributions(base):

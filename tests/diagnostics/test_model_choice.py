@@ -5,9 +5,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from credo.diagnostics import compare, log_likelihood_draws, loo, waic
+import credo
+from credo import replicate, subset, then
+from credo.diagnostics import compare, log_likelihood_draws, loo, stack, waic
 from credo.errors import InputError, Refusal
+from credo.methods import VIS, BayesByBackprop
 from credo.posteriors import MeanField
+from credo.training.config import describe
 
 from .conftest import PROBLEM, as_params, exact_draws, samples, with_posterior
 
@@ -88,6 +92,29 @@ def test_draws_are_made_where_none_are_stored(base, exact):
     q = MeanField(*(as_params(x[None]) for x in (PROBLEM.mean, PROBLEM.mean_field_std)), {}, {})
     found = loo(with_posterior(base, q), DATA)
     assert found.elpd == pytest.approx(exact.sum(), abs=5)  # another posterior, but close
+
+
+@pytest.mark.parametrize("estimate", [loo, waic, stack])
+def test_rows_that_do_not_count_once_are_refused(base, fit, estimate):
+    """Under T the exact draws are those of another posterior, and 1/p(y_n|θ) takes out another power than is in it."""
+    cold = with_posterior(base, fit.posterior, model=PROBLEM.model().tempered(0.5))
+    with pytest.raises(Refusal, match=r"\^\(1/\(βT\)\) with β = 1 and T = 0\.5"):
+        estimate(cold, DATA)
+    plain, half = BayesByBackprop(), BayesByBackprop(beta=0.5)
+    for method in (half, replicate(half, 2), then("map", half), subset(half, "*")):
+        config = base.config | describe(method, base.model)
+        with pytest.raises(Refusal, match=r"with β = 0\.5 and T = 1"):
+            estimate(with_posterior(base, fit.posterior, config=config), DATA)
+    for method in (plain, then(half, "hmc"), VIS(beta=0.5)):  # β of q is not that of the chain that follows it
+        config = base.config | describe(method, base.model)
+        estimate(with_posterior(base, fit.posterior, config=config), DATA)
+
+
+def test_a_fit_with_weights_of_rows_is_refused(fit):
+    weights = np.where(np.arange(256) < 128, 0.5, 1.0)
+    learned = credo.fit(jax.random.key(0), PROBLEM.model(), (*DATA, weights), "map", steps=1)
+    with pytest.raises(Refusal, match=r"p\(y_n\|θ\)\^w"):
+        loo(with_posterior(learned, fit.posterior), DATA)
 
 
 def test_refusals(base, fit):

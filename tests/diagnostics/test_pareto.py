@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 
 import credo
+from credo.core.batch import Batch
+from credo.core.network import Variables
 from credo.diagnostics import pareto_k
+from credo.diagnostics.pareto import log_weights
 from credo.errors import InputError, NoDensity
-from credo.posteriors import MeanField
+from credo.posteriors import Linearised, MeanField
 from oracles import Linear
 
 from .conftest import PROBLEM, as_params, exact_draws, samples, with_posterior
@@ -93,3 +96,38 @@ def test_draws_have_no_density(base):
         pareto_k(KEY, with_posterior(base, samples(exact_draws(PROBLEM, 2, 50))), DATA)
     with pytest.raises(InputError, match="fewer than 25"):
         pareto_k(KEY, fitted(base, q(1.0)), DATA, num=10)
+
+
+@pytest.fixture(scope="module")
+def curved():
+    """Laplace around the mode of a small network, and its data: the posterior is far from normal."""
+    x = np.linspace(-1, 1, 12, dtype=np.float32)[:, None]
+    data = (x, np.sin(3 * x[:, 0]))
+    model = credo.Model(credo.networks.mlp([4], "tanh"), credo.priors.normal(1.0), credo.likelihoods.gaussian(0.1))
+    return credo.fit(KEY, model, data, "laplace", steps=1000), data
+
+
+def test_a_linearised_q_is_weighed_by_the_network_itself(curved):
+    """log p(θ, D) − log q(θ) of every draw by hand; with the linearisation's likelihood the weights would be equal."""
+    fit, (x, y) = curved
+    found = log_weights(KEY, fit, (x, y), 40)
+    batch = Batch(x, fit.model.likelihood.prepare(y), np.ones(12, np.float32), 12.0)
+
+    def by_hand(params):
+        return fit.model.log_joint(Variables(params, {}), batch)[0] - fit.posterior.log_prob(params)
+
+    expected = jax.jit(jax.vmap(by_hand))(fit.posterior.sample(KEY, 40))
+    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=0.05)
+    assert found.std() > 5
+    assert not pareto_k(KEY, fit, (x, y)).ok
+    mean = jax.tree.map(lambda m: np.asarray(m, np.float32), fit.posterior.mean)
+    q = MeanField(mean, jax.tree.map(lambda m: np.full_like(m, 0.3), mean), {"likelihood": {}, "prior": {}}, {})
+    pair = [log_weights(KEY, with_posterior(fit, p), (x, y), 40) for p in (q, Linearised(q))]
+    np.testing.assert_allclose(*pair, rtol=1e-4)
+
+
+def test_laplace_is_exact_on_a_linear_model():
+    data = (PROBLEM.inputs, PROBLEM.targets)
+    found = pareto_k(KEY, credo.fit(KEY, PROBLEM.model(), data, "laplace", steps=2000), data)
+    assert found.ok
+    assert found.ess == pytest.approx(1000, rel=0.05)

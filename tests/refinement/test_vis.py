@@ -8,6 +8,7 @@ import pytest
 import credo
 from credo.core.batch import Batch
 from credo.errors import InputError, Refusal
+from credo.methods import vis
 from credo.methods.vis import VIS, halves
 from credo.refinement import SAMPLERS
 from oracles import coefficients, linear
@@ -114,6 +115,21 @@ def test_a_chain_may_follow_plain_variational_inference():
     fit = fitted(300, refinement=0, inference="chain", learning_steps=500, settle=200)
     draws = coefficients(fit.posterior.params["network"])[0]
     assert (np.abs(draws.mean(0) - PROBLEM.mean) / np.sqrt(np.diag(PROBLEM.covariance))).max() < 0.5
+
+
+def test_the_energy_of_a_chain_that_stays_is_that_of_its_start(monkeypatch):
+    """Steps fifty times too long are all refused, so that H + log p(θ, D) = ½ r'M⁻¹r of fresh momenta, with mean 2 and
+    variance 2 for four weights: 300 draws within 5 standard errors (rate 6e-7)."""
+    kernel = vis.KERNEL
+
+    def too_long(key, chain, log_density, step_size, *rest):
+        return kernel(key, chain, log_density, 50 * step_size, *rest)
+
+    monkeypatch.setattr(vis, "KERNEL", too_long)
+    trace = fitted(300, refinement=0, inference="chain", learning_steps=100, bound_draws=10, settle=1).trace
+    assert trace["acceptance"].max() == 0
+    kinetic = trace["energy"].astype(np.float64) + trace["log_density"]
+    assert kinetic.mean() == pytest.approx(2, abs=5 * np.sqrt(2 / 300))
 
 
 @pytest.mark.full

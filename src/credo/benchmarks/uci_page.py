@@ -1,5 +1,7 @@
 """The leaderboard of the UCI study as a page: sentences, tables, and what made it."""
 
+import re
+
 from credo.auto import AUTO
 from credo.baselines import BASELINES
 from credo.benchmarks import published
@@ -101,7 +103,8 @@ def _left_out(board: Board) -> list[str]:
     told: dict[str, list[str]] = {}
     for (name, model), cell in board.items():
         if cell.refused:
-            told.setdefault(f"`{model}` was left out on {{}}: {cell.refused}", []).append(name)
+            why = re.sub(r" on [\d,]+ rows", "", cell.refused)  # one sentence for all sets
+            told.setdefault(f"`{model}` was left out on {{}}: {why}", []).append(name)
     shown = [sentence.replace("{}", ", ".join(sets)) for sentence, sets in told.items()]
     several = [f"{name} `{model}`" for (name, model), cell in board.items() if cell.others]
     if several:

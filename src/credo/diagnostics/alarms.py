@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp
 
 from credo.diagnostics.chains import bfmi, chain_stats
+from credo.diagnostics.draw_weights import Importance, kish
 from credo.diagnostics.probe import Probe
-from credo.methods.pareto_smoothing import good_shape, shape_of_smoothed
+from credo.methods.pareto_smoothing import good_shape
 
 RHAT = 1.05  # Vehtari et al. (2021) ask for 1.01; the largest of many values passes that by chance
 LEAST_ESS = 100  # below, the error of a mean is more than a tenth of its standard deviation
@@ -34,7 +34,7 @@ class Alarm:
 
 def find_alarms(
     probe: Probe | None, trace: Mapping[str, Any], *, chains: bool, point: bool, num_data: int, temperature: float,
-    likelihood: Any,
+    likelihood: Any, importance: Importance | None = None,
 ) -> list[Alarm]:  # fmt: skip
     """Everything that speaks against a fit; empty where nothing does.
 
@@ -46,11 +46,12 @@ def find_alarms(
         num_data: N.
         temperature: T of the model.
         likelihood: of the model.
+        importance: what importance sampling tells of its weights.
     """
-    found = [*_energy(trace), *_unfinished(trace)] if chains else []
+    found = [*_energy(trace), *_unfinished(trace)] if chains else _weights(importance)
     if probe is None:
         return found
-    found += _convergence(probe) if chains else _weights(probe)
+    found += _convergence(probe) if chains else []
     found += _noise(probe, likelihood)
     if not point:
         collapsed = _collapsed(probe, num_data, temperature)
@@ -99,29 +100,27 @@ def _unfinished(trace: Mapping[str, Any]) -> list[Alarm]:
     ]
 
 
-def _weights(probe: Probe) -> list[Alarm]:
-    """Importance weights that a few draws dominate. Equal ones say nothing: they are particles of one measure."""
-    if probe.log_weights is None or not np.ptp(probe.log_weights) > 0:
+def _weights(found: Importance | None) -> list[Alarm]:
+    """Importance weights that a few draws dominate."""
+    if found is None:
         return []
-    weights = np.asarray(probe.log_weights, np.float64).ravel()
-    shape, good = shape_of_smoothed(weights), good_shape(weights.size)
-    worth = float(np.exp(2 * logsumexp(weights) - logsumexp(2 * weights)))
-    if shape >= good:
+    good = good_shape(found.draws)
+    if found.k >= good:
         return [
             Alarm(
                 "weights",
-                f"IMPORTANCE SAMPLING FAILED: k-hat of the weights is {shape:.2f} (above {good:.2f}) and the "
-                f"{weights.size} draws are worth {worth:.1f}",
+                f"IMPORTANCE SAMPLING FAILED: k-hat of the weights is {found.k:.2f} (above {good:.2f}) and the "
+                f"{found.draws} draws are worth {found.worth:.1f}",
                 "do not use this posterior: take a proposal closer to it (tails=5, a richer fit) or a sampler",
             )
         ]
-    if worth < LEAST_ESS:
+    if found.worth < LEAST_ESS:
         return [
             Alarm(
                 "low_ess",
-                f"The {weights.size} weighted draws are worth only {worth:.0f}: means are uncertain by more than a "
-                "tenth of their spread",
-                f"run {int(np.ceil(LEAST_ESS / max(worth, 1.0))) + 1} times as many draws",
+                f"The {found.draws} weighted draws are worth only {found.worth:.0f}: means are uncertain by more than "
+                "a tenth of their spread",
+                f"run {int(np.ceil(LEAST_ESS / max(found.worth, 1.0))) + 1} times as many draws",
             )
         ]
     return []
@@ -143,7 +142,8 @@ def _convergence(probe: Probe) -> list[Alarm]:
     moving = (stats.std > 0) & np.isfinite(stats.rhat)
     if not moving.any():
         return []
-    rhat, size, names = stats.rhat[moving], np.minimum(stats.ess_bulk, stats.ess_tail)[moving], names[moving]
+    rhat, names = stats.rhat[moving], names[moving]
+    size = kish(probe.log_weights) * np.minimum(stats.ess_bulk, stats.ess_tail)[moving]
     worst, least, of = float(rhat.max()), float(size.min()), names[rhat.argmax()]
     if worst > RHAT:
         chance = _by_chance(chains[:, :, moving][:, :, rhat > RHAT])

@@ -11,6 +11,7 @@ from credo.core.pieces import columns
 from credo.core.posterior import WeightPosterior
 from credo.diagnostics.alarms import Alarm, find_alarms
 from credo.diagnostics.chains import LEAST_DRAWS, bfmi, chain_stats, rank_counts
+from credo.diagnostics.draw_weights import heard_chains, importance, kish, one_measure
 from credo.diagnostics.probe import Probe, look, training_inputs
 from credo.diagnostics.weights import num_parameters, weight_draws
 
@@ -49,8 +50,9 @@ class Diagnostics:
     """Whether a fit can be believed.
 
     Attributes:
-        kind: "chains", "distribution" (draws are made afresh), "weighted", "ensemble" or "point".
-        members: chains or ensemble members.
+        kind: "chains" (weighted ones, too), "distribution" (draws are made afresh), "weighted" (by importance, or
+            chosen so; or particles of one measure), "ensemble" or "point".
+        members: chains or ensemble members; of stacked chains those that have weight.
         draws: kept draws of each, None where they are made afresh.
         num_parameters: numbers in one draw of θ, None for posteriors over functions.
         num_inputs: inputs at which functions were looked at.
@@ -96,7 +98,8 @@ def diagnose(key: jax.Array, fit: Any, inputs: PyTree | None = None, num: int | 
     """Chain diagnostics in function space, of the noise and of the weights, and alarms with advice.
 
     Weights are not identified (permute two hidden units and nothing changes), so chains are judged by their functions
-    at given inputs. `fit.diagnostics` is this at up to 32 of the training inputs.
+    at given inputs. `fit.diagnostics` is this at up to 32 of the training inputs. Where chains are weighted, effective
+    sample sizes are multiplied by Kish's 1/(S Σw²).
 
     Args:
         key: for posteriors whose draws are made afresh.
@@ -118,12 +121,16 @@ def diagnose(key: jax.Array, fit: Any, inputs: PyTree | None = None, num: int | 
     given = training_inputs(fit) if inputs is None else inputs
     probe = None if given is None else look(key, fit, given, num)
     kind, members, draws = _kind(fit.posterior)
-    rows, ranks = _chains(key, fit, probe, num) if kind == "chains" else ([], {})
     trace = fit.trace if kind == "chains" else {}
+    heard = heard_chains(fit.posterior) if kind == "chains" else None
+    if heard is not None:
+        members, trace = len(heard), {name: np.asarray(x)[heard] for name, x in trace.items()}
+        probe = None if probe is None else probe.only(heard)
+    rows, ranks = _chains(key, fit, probe, trace, num, heard) if kind == "chains" else ([], {})
     config = fit.config
     alarms = find_alarms(
         probe, trace, chains=kind == "chains", point=kind in ("point", "ensemble"),
-        num_data=int(config.get("num_data", 0)), likelihood=fit.model.likelihood,
+        num_data=int(config.get("num_data", 0)), likelihood=fit.model.likelihood, importance=importance(fit.posterior),
         temperature=float(config.get("temperature") or 1.0) * float(config.get("beta") or 1.0),
     )  # fmt: skip
     divergent = trace.get("divergent")
@@ -139,7 +146,7 @@ def _kind(posterior: Any) -> tuple[str, int, int | None]:
     stored = getattr(posterior, "available", None)
     if stored is None:
         return "distribution", members, None
-    if getattr(posterior, "log_weights", None) is not None:
+    if one_measure(posterior):
         return "weighted", members, int(stored)
     if stored == 1:
         return ("point" if members == 1 else "ensemble"), members, 1
@@ -147,30 +154,40 @@ def _kind(posterior: Any) -> tuple[str, int, int | None]:
 
 
 def _chains(
-    key: jax.Array, fit: Any, probe: Probe | None, num: int | None
+    key: jax.Array, fit: Any, probe: Probe | None, trace: dict[str, Any], num: int | None, heard: np.ndarray | None
 ) -> tuple[list[Convergence], dict[str, list[list[int]]]]:
-    """Rows of the table, functions first, and ranks to draw."""
-    rows, ranks = [], {}
+    """Rows of the table, functions first, and ranks to draw. Probe and trace are those of the chains that are heard."""
+    rows, ranks, share = [], {}, 1.0
     if probe is not None:
         rows.append(_worst("function", "function values", probe.values))
         rows += [] if probe.noise is None else [_worst("noise", "size of the noise", probe.noise)]
         rows += [_worst("likelihood", name, x) for name, x in probe.likelihood.items()]
         ranks["function value"] = _ranks_of_worst(probe.values)
-    if "log_density" in fit.trace:
-        values = np.asarray(fit.trace["log_density"])
+    if "log_density" in trace:
+        values = np.asarray(trace["log_density"])
         rows.append(_worst("log density", "log density", values[:, :, None]))
         ranks["log density"] = rank_counts(values).tolist()
     if isinstance(fit.posterior, WeightPosterior):
         arrays = [(n, x) for n, x in weight_draws(key, fit, num).items() if not n.startswith("likelihood/")]
-        rows += [_worst("weights", name, x) for name, x in arrays[:MOST_ARRAYS]]
-    return rows, {name: counts for name, counts in ranks.items() if counts}
+        rows += [_worst("weights", name, x, heard) for name, x in arrays[:MOST_ARRAYS]]
+        weights = fit.posterior.chosen_weights(num)
+        share = kish(weights if heard is None else np.asarray(weights)[heard])
+    return [_weighed(row, share) for row in rows], {name: counts for name, counts in ranks.items() if counts}
 
 
-def _worst(space: str, name: str, values: np.ndarray) -> Convergence:
+def _weighed(row: Convergence, share: float) -> Convergence:
+    """The row where weights leave this share of the draws."""
+    sizes = {name: share * getattr(row, name) for name in ("ess_bulk", "ess_tail")}
+    errors = {name: getattr(row, name) / math.sqrt(share) for name in ("mcse_mean", "mcse_std")}
+    return dataclasses.replace(row, **sizes, **errors)
+
+
+def _worst(space: str, name: str, values: np.ndarray, heard: np.ndarray | None = None) -> Convergence:
     """The worst of the quantities of one array [chain, draw, ...], of an even selection where there are many."""
     flat = values.reshape(*values.shape[:2], -1)
     limit = MOST_WEIGHTS if space == "weights" else flat.shape[2]
     flat = columns(flat, np.unique(np.linspace(0, flat.shape[2] - 1, limit).round().astype(int)))
+    flat = flat if heard is None else flat[heard]
     stats = chain_stats(flat)
     moving = stats.std > 0
     if values.shape[1] < LEAST_DRAWS or not moving.any():

@@ -47,7 +47,7 @@ def to_arviz(
     """
     if inputs is None and targets is not None:
         raise InputError("Targets need the inputs that they belong to.")
-    key = jax.random.key(0) if key is None else key
+    key, key_noise = jax.random.split(jax.random.key(0) if key is None else key)
     groups: dict[str, Any] = {"posterior": {}}
     dims: dict[str, list[str]] = {}
     if isinstance(fit.posterior, WeightPosterior):
@@ -58,7 +58,7 @@ def to_arviz(
         inputs = checked_inputs(fit, inputs)
         draws = function_draws(key, fit, inputs, num)
         groups["posterior"]["f"], dims["f"] = draws.values, ["row", "output"]
-        replicated = replicate(key, fit.model.likelihood, draws)
+        replicated = replicate(key_noise, fit.model.likelihood, draws)
         flat = fit.target_shape == () and replicated.ndim == 4
         groups["posterior_predictive"] = {"y": replicated[..., 0] if flat else replicated}
         groups["constant_data"] = constants = _constants(inputs)
@@ -109,10 +109,13 @@ def _constants(inputs: PyTree) -> dict[str, np.ndarray]:
 
 
 def replicate(key: jax.Array, likelihood: Likelihood, draws: Draws) -> np.ndarray:
-    """One draw of y at every row under every draw of θ [member, draw, n, k] ([member, draw, n] for classes)."""
+    """One draw of y at every row under every draw of θ [member, draw, n, k] ([member, draw, n] for classes).
+
+    The key must be split off from that of the draws: `fold_in(key, i)` may be `split(key, n)[i]`, which made θ_i.
+    """
     members, each = draws.values.shape[:2]
     merge = partial(jax.tree.map, lambda x: np.asarray(x).reshape(members * each, *np.shape(x)[2:]))
-    made = np.asarray(_replicate(jax.random.fold_in(key, 1), likelihood, merge(draws.likelihood), merge(draws.values)))
+    made = np.asarray(_replicate(key, likelihood, merge(draws.likelihood), merge(draws.values)))
     return made.reshape(members, each, *made.shape[1:])
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from credo.core.draws import log_likelihood_draws
 from credo.diagnostics.chains import ess
 from credo.diagnostics.data import canonical
+from credo.diagnostics.draw_weights import importance
 from credo.diagnostics.lazy import arviz, quiet
 from credo.errors import InputError, Refusal
 
@@ -67,11 +68,13 @@ def loo(fit: Any, data: Any, *, key: jax.Array | None = None, num: int | None = 
     """Leave-one-out cross-validation without refitting, by Pareto-smoothed importance sampling.
 
     p(y_n | y_−n) = 1 / E[1/p(y_n | θ)] over the posterior; the weights 1/p(y_n|θ) are smoothed, and their k̂ tells
-    where that fails. Vehtari, Gelman and Gabry (2017).
+    where that fails. They are right where each row counts once: fits with a temperature, a β or weights of rows are
+    refused. Vehtari, Gelman and Gabry (2017).
 
     Args:
         fit: the result of `credo.fit`, with draws of a posterior.
-        data: the training data, (inputs, targets).
+        data: the training data, (inputs, targets). A loaded fit has forgotten whether they had weights, and cannot
+            refuse.
         key: for draws that are made afresh.
         num: draws over all members; None takes all that are stored, or 1,000 of a distribution.
 
@@ -162,6 +165,7 @@ def pointwise(fit: Any, data: Any, key: jax.Array | None, num: int | None) -> np
     posterior = fit.posterior
     if getattr(posterior, "log_weights", None) is not None:
         raise Refusal("Leave-one-out needs draws of equal weight, and these are weighted; sample from them first.")
+    _check_powers(fit)
     afresh = getattr(posterior, "available", None) is None
     num = 1000 * posterior.num_draws(None)[0] if num is None and afresh else num
     members, each = posterior.num_draws(num)
@@ -177,6 +181,31 @@ def pointwise(fit: Any, data: Any, key: jax.Array | None, num: int | None) -> np
     return log_likelihood_draws(key, fit, inputs, data[1], num).astype(np.float64)
 
 
+def _check_powers(fit: Any) -> None:
+    """A row that is left out must have counted once: the weights 1/p(y_n|θ) take out just that."""
+    beta, temperature = _beta(fit.config.get("settings")), float(fit.model.temperature)
+    if beta != 1 or temperature != 1:
+        raise Refusal(
+            "Leaving a row out divides the posterior by p(y_n|θ), but rows stand in this one as p(y_n|θ)^(1/(βT)) with "
+            f"β = {beta:g} and T = {temperature:g}: fit with beta=1 and temperature=1."
+        )
+    if fit.loop is not None and not (np.asarray(fit.loop.source.weight) == 1).all():
+        raise Refusal(
+            "Leaving a row out divides the posterior by p(y_n|θ), but rows stand in this one as p(y_n|θ)^w with their "
+            "weights w: fit without weights."
+        )
+
+
+def _beta(settings: Any) -> float:
+    """β of the method that made the posterior, which combinators hold inside of them."""
+    while isinstance(settings, dict) and "beta" not in settings:
+        settings = settings.get("second", settings.get("method"))
+    # A chain that starts at q is one of the posterior, whatever β made of q.
+    if not isinstance(settings, dict) or settings.get("inference") == "chain":
+        return 1.0
+    return float(settings["beta"])
+
+
 def _inference_data(az: Any, values: np.ndarray) -> Any:
     # ArviZ asks for a posterior, though it looks only at the log likelihood.
     return az.from_dict(posterior={"row": values[:, :, 0]}, log_likelihood={"y": values})
@@ -186,5 +215,7 @@ def _efficiency(fit: Any, values: np.ndarray) -> float:
     """ESS/S of the likelihoods, averaged over rows; 1 for independent draws."""
     if getattr(fit.posterior, "available", None) is None:
         return 1.0
+    if (found := importance(fit.posterior)) is not None:  # draws that were chosen by weight repeat, in random order
+        return float(np.clip(found.worth / found.draws, 1e-3, 1.0))
     sizes = ess(np.exp(values - values.max((0, 1))), "mean")
     return float(np.clip(np.nanmean(sizes) / values[:, :, 0].size, 1e-3, 1.0))

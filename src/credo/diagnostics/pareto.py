@@ -54,8 +54,9 @@ def pareto_k(key: jax.Array, fit: Any, data: Any, num: int = 1000) -> ParetoK:
     """k̂ of log w = log p(θ, D) − log q(θ) for θ ~ q, with the weights smoothed.
 
     Below 0.5 the weights have a variance; above 0.7 no number of draws will do. Parameters that are points beside q
-    (learned noise) are held: the weights are those of the random parameters given the points. Where the fit has T ≠ 1,
-    p(θ, D) is raised to 1/T, as in the fit; β is not undone, so that k̂ also tells how far β took q from the posterior.
+    (learned noise) are held: the weights are those of the random parameters given the points. Where q predicts with the
+    network's linearisation, p(θ, D) is that of the network itself. Where the fit has T ≠ 1, it is raised to 1/T, as in
+    the fit; β is not undone, so that k̂ also tells how far β took q from the posterior.
     Yao, Vehtari, Simpson and Gelman (2018), Yes, but did it work? Evaluating variational inference; Vehtari et al.
     (2024), Pareto smoothed importance sampling.
 
@@ -100,6 +101,8 @@ def _of_one(key: jax.Array, fit: Any, data: Any, num: int) -> ParetoK:
 
 def log_weights(key: jax.Array, fit: Any, data: Any, num: int) -> np.ndarray:
     """log p(θ, D) − log q(θ) [draw], summed over rows in double precision."""
+    # A linearisation's likelihood is not that of θ, where q and the prior are looked at.
+    fit = dataclasses.replace(fit, posterior=fit.posterior.view("sampled"), known=None)
     inputs, targets, weight = canonical(fit, data)
     prior, q = (np.asarray(x, np.float64) for x in _densities(key, jax.device_put(fit.posterior), fit.model, num))
     total = np.zeros(len(prior))

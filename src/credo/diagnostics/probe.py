@@ -46,6 +46,12 @@ class Probe(NamedTuple):
     def _weights(self) -> np.ndarray | None:
         return None if self.log_weights is None else np.exp(self.log_weights)
 
+    def only(self, members: np.ndarray) -> "Probe":
+        """The draws of these members alone; the variances stay those of all."""
+        weights, noise = (None if x is None else x[members] for x in (self.log_weights, self.noise))
+        likelihood = {name: x[members] for name, x in self.likelihood.items()}
+        return self._replace(values=self.values[members], likelihood=likelihood, log_weights=weights, noise=noise)
+
 
 def training_inputs(fit: Any, most: int = MOST_INPUTS) -> PyTree | None:
     """At most `most` training inputs, spread evenly over the rows; None for a loaded fit, which has no data, and for a

@@ -75,8 +75,9 @@ def posterior_predictive_check(
         ['mean', 'std', 'min', 'max']
     """
     inputs, targets, _ = canonical(fit, data)
-    draws = _evenly(function_draws(key, fit, inputs, num))
-    made = replicate(key, fit.model.likelihood, draws)
+    key_draws, key_noise = jax.random.split(key)
+    draws = _evenly(function_draws(key_draws, fit, inputs, num))
+    made = replicate(key_noise, fit.model.likelihood, draws)
     made = made.reshape(-1, *made.shape[2:])
     if targets.ndim == 2 and fit.target_shape == ():
         targets, made = targets[:, 0], made[..., 0]

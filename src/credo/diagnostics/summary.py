@@ -19,7 +19,7 @@ def verdict(found: Diagnostics) -> str:
             "credo.diagnostics.pareto_k."
         )
     if found.kind == "weighted":
-        return "Draws are weighted: the weights, not the order of the draws, decide what they are worth."
+        return "Draws are weighted or were chosen by weight: weights, not their order, decide what they are worth."
     rows = functions or found.space("log density")
     if not rows or not rows[0].rhat > 0:
         return "The chains are too short to say whether they agree."

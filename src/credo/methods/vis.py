@@ -17,6 +17,7 @@ from credo.core.network import Variables
 from credo.core.tree import leaf, size, struct
 from credo.errors import InputError, Refusal
 from credo.methods.bayes_by_backprop import BayesByBackprop
+from credo.methods.hamiltonian import kept_energy
 from credo.methods.variational import VariationalState
 from credo.posteriors import Samples
 from credo.refinement.dynamics import SAMPLERS, Refined, first_learned, momenta, refine
@@ -266,7 +267,7 @@ class VIS(BayesByBackprop):
         tuned = jax.lax.cond(settling, lambda t: update(t, info.acceptance_rate), lambda t: t, state.tuned)
         metrics = {
             "log_density": chain.logdensity, "acceptance": info.acceptance_rate, "divergent": info.is_divergent,
-            "energy": info.energy, "step_size": step_size,
+            "energy": kept_energy(info, chain, mass), "step_size": step_size,
         }  # fmt: skip
         new = dataclasses.replace(state, chain=chain, tuned=tuned, count=state.count + 1)
         return new, Info(metrics, self._params(state, chain.position))
