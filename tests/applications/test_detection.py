@@ -142,6 +142,10 @@ def test_centres(spread):
     assert one.shape == (1, 3)
     assert set(np.ravel(one)) != set(np.ravel(two))
     assert fewer(KEY, chain, None) is chain
+    weighted = dataclasses.replace(chain, weights=np.log([[1e-12, 1e-12, 1e-12, 1e-12, 1.0, 1e-12]]))
+    taken = fewer(KEY, weighted, 3)
+    np.testing.assert_array_equal(taken.params["network"]["kernel"], [[4.0, 4.0, 4.0]])
+    np.testing.assert_allclose(taken.chosen_weights(None), np.log([[1 / 3] * 3]), rtol=1e-5)
 
 
 @pytest.mark.full

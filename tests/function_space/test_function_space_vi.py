@@ -9,6 +9,7 @@ import credo
 from credo.audit import audit
 from credo.audit.problems import gap
 from credo.core.batch import Batch
+from credo.core.method import Phase
 from credo.core.tree import leaf, struct
 from credo.errors import InputError, Refusal
 from oracles import coefficients, linear
@@ -142,3 +143,14 @@ def test_measurement_points_lie_in_the_widened_box_and_on_rows():
     assert (places[4:] >= low - wide - 1e-6).all()
     assert (places[4:] <= high + wide + 1e-6).all()
     assert all((np.abs(problem.inputs[:7] - place) < 1e-6).all(1).any() for place in places[:4])
+
+
+def test_no_key_is_used_twice():
+    """The network's own key and that of the measurement points, which JAX derives alike from one key."""
+    problem = linear(num_rows=6, dims=2)
+    model, method = problem.model(), VI(kernel=LinearKernel(1.0))
+    weight, num_data = np.ones(6, np.float32), np.float32(6)
+    batch = Batch(problem.inputs, problem.targets[:, None], weight, num_data)
+    state = method.init(KEY, model, model.init(KEY, batch), batch)
+    (_, key_network), key_functions = method.noise(KEY, model, Phase("optimise", 10), state)
+    assert not np.array_equal(*(jax.random.key_data(key) for key in (key_network, key_functions)))

@@ -112,6 +112,15 @@ def test_weights_are_used_by_predictions_samples_and_files(prior, tmp_path):
     assert again.status.alarms == ()
 
 
+def test_fewer_draws_are_taken_by_weight(prior):
+    """200 of 8,000: probabilities within 5 errors of as many draws as they and the weights are worth."""
+    probs = credo.predict(KEY, prior, LOGISTIC.places, num_samples=200).probs[:, 1]
+    truth = LOGISTIC.truth
+    error = truth.std[:, -1] * np.sqrt(1 / 200 + 1 / float(prior.posterior.effective))
+    assert (np.abs(probs - truth.mean[:, -1]) < 5 * error).all()
+    np.testing.assert_allclose(prior.posterior.chosen_weights(200), -np.log(200), rtol=1e-5)
+
+
 def test_loud_where_the_prior_is_hopeless():
     """Sixty-four rows with little noise: a handful of draws of the prior are near the posterior."""
     fit = credo.fit(KEY, LINE.model, LINE.data, ImportanceSampling("prior"), steps=2000)
@@ -135,6 +144,7 @@ def test_a_given_posterior_is_corrected():
     resampled = ImportanceSampling(narrow.posterior, inflate=2.0, tails=5.0, resample=True)
     fit = credo.fit(KEY, LINE.model, LINE.data, resampled, steps=4000)
     assert fit.posterior.log_weights is None
+    assert fit.diagnostics.kind == "weighted"
     assert credo.predict(KEY, fit, LINE.places).epistemic == pytest.approx(LINE.truth.std[:, 0] ** 2, rel=0.4)
 
 

@@ -11,7 +11,7 @@ from credo.audit.conjugate import Conjugate
 from credo.errors import InputError, Refusal
 from credo.methods import LastLayer
 from credo.methods.feature_regression import Moments, Rotated
-from credo.methods.last_layer import smooth_evidence
+from credo.methods.last_layer import most_evidence, smooth_evidence
 from oracles import coefficients, linear
 
 PROBLEM = linear(num_rows=60, dims=3)
@@ -120,6 +120,37 @@ def test_noise_known_learned_and_inferred():
     kept = fit(LastLayer(noise_scale="map"), steps=100)
     moved = fit(LastLayer(), steps=100)
     assert not np.allclose(*(f.posterior.points["likelihood"]["log_scale"] for f in (kept, moved)))
+
+
+@pytest.mark.parametrize("shape", [2.0, 30.0])
+def test_inferred_noise_is_under_its_own_prior(shape):
+    """The largest evidence times p(log σ), by SciPy on the dense evidence; the second prior is as strong as data."""
+    prior = credo.priors.inverse_gamma(shape, 0.5 * shape)
+    found = fit(likelihood=credo.likelihoods.gaussian("inferred", scale_prior=prior), steps=100)
+    rows = features(found)
+    for k in range(2):
+
+        def negative(u, k=k):
+            log_prior = stats.invgamma(shape, scale=0.5 * shape).logpdf(np.exp(2 * u)) + 2 * u
+            return -log_prior - truth(rows, TWO[:, k].astype(float), np.exp(u), 1 / 0.8**2)[2]
+
+        best = optimize.minimize_scalar(negative, bounds=(-4, 3), method="bounded", options={"xatol": 1e-6}).x
+        assert float(found.posterior.points["likelihood"]["log_scale"][0, k]) == pytest.approx(best, abs=2e-3)
+
+
+def test_a_normal_prior_is_the_same_under_both_rules():
+    """The defaults, log σ ~ N(−1, 2²), said as a prior of σ."""
+    rows, targets = RNG.normal(size=(30, 4)), RNG.normal(size=(30, 2))
+    said = credo.priors.log_normal(float(np.exp(-1)), 2.0)
+    likelihoods = [credo.likelihoods.gaussian("inferred", scale_prior=p) for p in (None, said)]
+    with jax.enable_x64(True):
+        moments = Moments.zeros(4, 2, jnp.float64).add(*map(jnp.asarray, (rows, targets, np.ones(30))))
+        rotated = Rotated.of(moments, jnp.ones(4), jnp.zeros((2, 4)))
+        one, other = (
+            most_evidence(rotated, x, jnp.ones(()), jnp.ones(2), free_scale=True, free_noise=True) for x in likelihoods
+        )
+    np.testing.assert_allclose(np.log(one[1]), np.log(other[1]), atol=1e-6)
+    assert float(one[0]) == pytest.approx(float(other[0]), rel=1e-6)
 
 
 def test_features_by_evidence_have_more_of_it():

@@ -12,6 +12,7 @@ from credo.core.network import Variables
 from credo.errors import Refusal
 
 PyTree = Any
+OFFSET = 0.618034  # near no simple fraction: rounding would decide between neighbours of equal weight
 
 
 class Draws(NamedTuple):
@@ -73,7 +74,7 @@ class WeightPosterior:
         raise TypeError(f"{type(self).__name__} does not say how it draws")
 
     def num_draws(self, num: int | None) -> tuple[int, int]:
-        """Draws are spread evenly over members; stored draws are never repeated."""
+        """Draws are spread evenly over members, and are no more than are stored."""
         per_member = 200 if self.available is None else self.available
         if num is not None:
             per_member = max(1, -(-num // self.members))
@@ -81,18 +82,30 @@ class WeightPosterior:
                 per_member = min(per_member, self.available)
         return self.members, per_member
 
-    def chosen(self, num: int | None) -> np.ndarray:
-        """Places of the stored draws that are taken of each chain: evenly spaced, without replacement."""
+    def chosen(self, num: int | None) -> Any:
+        """Places of the stored draws that are taken of each chain: evenly spaced, without replacement. Where draws are
+        weighted and not all are asked for, evenly along Σ w instead, so that heavy ones come more than once (systematic
+        resampling; Kitagawa, 1996)."""
         _, draws = self.num_draws(num)
         stored = draws if self.available is None else self.available
+        if self.log_weights is not None and draws < stored:
+            return _systematic(self._by_place(), draws)
         return np.minimum((np.arange(draws) * stored + stored - 1) // draws, stored - 1)
 
     def chosen_weights(self, num: int | None) -> jax.Array | None:
-        """Normalised log weights of the draws that are taken [member, draw]; None where all weigh the same."""
+        """Normalised log weights of the draws that are taken [member, draw]; None where all weigh the same. Draws that
+        were taken by weight weigh the same, but where chains differ at one place."""
         if self.log_weights is None:
             return None
-        weights = jnp.asarray(self.log_weights)[:, self.chosen(num)]
+        chosen = self.chosen(num)
+        weights = jnp.asarray(self.log_weights)[:, chosen]
+        if len(chosen) < self.log_weights.shape[1]:
+            weights = weights - self._by_place()[chosen]
         return weights - jax.scipy.special.logsumexp(weights)
+
+    def _by_place(self) -> jax.Array:
+        """log Σ w over chains at each place [draw]: every chain gives its draws of the same places."""
+        return jax.scipy.special.logsumexp(jnp.asarray(self.log_weights), axis=0)
 
     def _plan(self, key: jax.Array, num: int | None) -> tuple[jax.Array, jax.Array, jax.Array]:
         """Keys, members and draw indices [members × draws]."""
@@ -140,3 +153,10 @@ class WeightPosterior:
 def _one_program(posterior: WeightPosterior, key: jax.Array, num: int) -> PyTree:
     """Draws made at once: dozens of small programs would be compiled one after another."""
     return posterior._sample(key, num)
+
+
+def _systematic(log_weights: jax.Array, num: int) -> Any:
+    """Places where Σ w passes the shares (j + c)/num of its end, j = 0 … num − 1; on the host unless it is traced."""
+    total = jnp.cumsum(jnp.exp(log_weights - log_weights.max()))
+    places = jnp.searchsorted(total, (jnp.arange(num) + OFFSET) / num * total[-1])
+    return places if isinstance(places, jax.core.Tracer) else np.asarray(places)

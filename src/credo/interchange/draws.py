@@ -70,7 +70,7 @@ def drawn(posterior: Any, model: Model, key: jax.Array, num: int | None) -> Draw
     plan = posterior._plan(key, num)
     if isinstance(posterior, ActivationDropout) and type(model.network) is MLP:
         params = _masked(posterior, model, plan)
-    elif type(posterior).outputs in WHOLE:
+    elif type(posterior).outputs in WHOLE or getattr(posterior, "whole", False):
         params = posterior.draws(*plan).params if posterior.on_disk else _one_by_one(posterior, plan)
         params = jax.vmap(model.complete)(params)
     else:

@@ -84,8 +84,29 @@ class Subset(Method):
     def lockstep(self) -> bool:
         return self.method.lockstep
 
+    @property
+    def over(self) -> Any:
+        return self.method.over
+
+    @property
+    def parts(self) -> tuple[Method, ...]:
+        return tuple(Subset(part, self.select) for part in self.method.parts)
+
+    @property
+    def precision(self) -> str:  # type: ignore[override]
+        return self.method.precision
+
+    @property
+    def several_starts(self) -> bool:  # type: ignore[override]
+        return self.method.several_starts
+
+    @property
+    def step_field(self) -> str | None:  # type: ignore[override]
+        return self.method.step_field
+
     def _inside(self, model: Model, held: PyTree) -> Model:
-        return Model(model.network, model.prior, model.likelihood, model.temperature, held)
+        """The model that also holds what the user froze before."""
+        return dataclasses.replace(model, fixed=model.complete(held))
 
     def prepare(self, model: Model) -> tuple[Model, list[str]]:
         return self.method.prepare(model)
@@ -117,7 +138,7 @@ class Subset(Method):
     def point(self, model: Model, state: SubsetState) -> Variables:
         inside = self._inside(model, state.held)
         free = self.method.point(inside, state.inner)
-        return Variables(inside.complete(free.params), free.state)
+        return Variables(model.free(inside.complete(free.params)), free.state)
 
     def posterior(self, model: Model, state: SubsetState, draws: PyTree) -> SubsetPosterior:
         return SubsetPosterior(self.method.posterior(model, state.inner, draws), state.held)
@@ -128,6 +149,9 @@ class Subset(Method):
 
     def notes(self, trace: dict[str, Any]) -> list[str]:
         return self.method.notes(trace)
+
+    def remarks(self, phases: dict[str, dict[str, Any]]) -> list[str]:
+        return self.method.remarks(phases)
 
 
 def replicate(method: Any, copies: int, over: str = "auto") -> Replicate:

@@ -114,7 +114,10 @@ class FunctionSpaceVI(BayesByBackprop):
         return FunctionSpaceState(**fields | {"prior": None}, low=low, high=high)
 
     def noise(self, key: jax.Array, model: Model, phase: Phase, state: Any) -> PyTree:
-        return key if phase.name == "map" else (super().noise(key, model, phase, state), jax.random.fold_in(key, 1))
+        if phase.name == "map":
+            return key
+        key_draws, key_functions = jax.random.split(key)
+        return super().noise(key_draws, model, phase, state), key_functions
 
     def _terms(
         self, noise: PyTree, model: Model, state: Any, values: PyTree, batch: Batch

@@ -1,6 +1,7 @@
 """The Bayesian last layer: features as a point, the layer on top of them exactly."""
 
 import dataclasses
+from functools import partial
 from typing import Any
 
 import jax
@@ -21,6 +22,8 @@ from credo.methods.map import MAP, PointState
 from credo.posteriors import GaussianWeights
 
 PyTree = Any
+ROUNDS = 100  # of the noise under a prior that is not normal
+LEAST = 1e-6  # curvature of such a prior: where it has none, its slope alone counts
 
 
 @struct
@@ -51,7 +54,8 @@ class LastLayer(Method):
         layer: globs that the last layer's kernel must match; None takes the layer whose output is the network's.
         prior_precision: "prior" keeps the model's prior; "evidence" multiplies its precision on this layer by the
             number that maximises the log evidence.
-        noise_scale: "evidence" chooses σ by the evidence too, unless it is known; "map" keeps the optimiser's.
+        noise_scale: "evidence" chooses σ by the evidence too (times its prior, where it has one), unless it is known;
+            "map" keeps the optimiser's.
         features: "map" trains them with the last layer; "evidence" by the log evidence itself, the last layer
             integrated out, on all rows at once (Gaussian noise).
         learning_rate, optimiser, schedule: of the features' training, as in `MAP`.
@@ -159,12 +163,10 @@ class LastLayer(Method):
         likelihood: Any = model.likelihood
         start = likelihood.log_sigma(model.complete(variables.params)["likelihood"])
         noise = jnp.exp(-2 * jnp.broadcast_to(jnp.asarray(start, dtype), moments.squares.shape))
-        inferred = likelihood.noise == "inferred"
-        normal = (likelihood.prior_loc, likelihood.prior_scale**-2.0) if inferred else (0.0, 0.0)
         learned = bool(jax.tree.leaves(variables.params["likelihood"]))
-        scale, noise = rotated.best(
-            jnp.ones((), dtype), noise, free_scale=self.prior_precision == "evidence",
-            free_noise=learned and self.noise_scale == "evidence", prior=normal,
+        scale, noise = most_evidence(
+            rotated, likelihood, jnp.ones((), dtype), noise, free_scale=self.prior_precision == "evidence",
+            free_noise=learned and self.noise_scale == "evidence",
         )  # fmt: skip
         return rotated, root, centre, scale, noise
 
@@ -221,6 +223,35 @@ class ByEvidence(MAP):
         whole = model.log_prior(variables.params)
         layer_part = local_prior(model, variables, layer.paths, "last_layer").log_prob
         return (evidence + whole - layer_part) / model.temperature, variables.state
+
+
+def most_evidence(
+    rotated: Rotated, likelihood: Any, scale: jax.Array, noise: jax.Array, *, free_scale: bool, free_noise: bool
+) -> tuple[jax.Array, jax.Array]:
+    """(scale, β) that maximise log p(Y) + log p(log σ), with σ = β^{-½} under the likelihood's own prior.
+
+    `Rotated.best` knows normal priors of u = log σ. Another one is taken as the normal of its slope g and curvature −λ
+    at the last u, N(u + g/λ, 1/λ), until u stays: there the slopes are those of the prior itself.
+    """
+    best = partial(rotated.best, free_scale=free_scale, free_noise=free_noise)
+    if likelihood.noise != "inferred":
+        return best(scale, noise, prior=(0.0, 0.0))
+    if likelihood.scale_prior is None or not free_noise:
+        return best(scale, noise, prior=(likelihood.prior_loc, likelihood.prior_scale**-2.0))
+    slope = jax.grad(lambda u: likelihood.log_prior({"log_scale": u}))
+
+    def again(state: Any) -> Any:
+        count, scale, noise, _ = state
+        u = -0.5 * jnp.log(noise)
+        g, bend = jax.jvp(slope, (u,), (jnp.ones_like(u),))
+        weight = jnp.maximum(-bend, LEAST)
+        new_scale, new_noise = best(scale, noise, prior=(u + g / weight, weight))
+        return count + 1, new_scale, new_noise, jnp.abs(jnp.log(new_noise) - jnp.log(noise)).max()
+
+    close = jnp.finfo(noise.dtype).eps ** 0.5
+    start = (jnp.zeros((), jnp.int32), scale, noise, jnp.full((), jnp.inf, noise.dtype))
+    found = jax.lax.while_loop(lambda s: (s[0] < ROUNDS) & (s[3] > close), again, start)
+    return found[1], found[2]
 
 
 def smooth_evidence(

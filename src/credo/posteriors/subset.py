@@ -1,13 +1,15 @@
 """A posterior over some parameters beside others that are held fixed."""
 
+import dataclasses
 from typing import Any
 
 import jax
 import numpy as np
 
+from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.pieces import read
-from credo.core.posterior import WeightPosterior
+from credo.core.posterior import Draws, WeightPosterior
 from credo.core.tree import leaf, struct, take
 
 PyTree = Any
@@ -15,7 +17,10 @@ PyTree = Any
 
 @struct
 class SubsetPosterior(WeightPosterior):
-    """`inner` is the posterior of the free parameters; `held` (leading axis: member) has the others, None if free."""
+    """`inner` is the posterior of the free parameters; `held` (leading axis: member) has the others, None if free.
+
+    It predicts as `inner` does, by the network whose held parameters are fixed.
+    """
 
     inner: Any = leaf()
     held: PyTree = leaf()
@@ -41,6 +46,22 @@ class SubsetPosterior(WeightPosterior):
         """Bytes of what one draw of one member stores: held parameters are stored once."""
         return self.inner.draw_bytes
 
+    @property
+    def whole(self) -> bool:
+        """Does it predict with whole networks, one for each draw of the weights?"""
+        inner = self.inner
+        if isinstance(inner, SubsetPosterior):
+            return inner.whole
+        return type(inner).outputs is WeightPosterior.outputs or getattr(inner, "mode", "") == "sampled"
+
+    def view(self, mode: str) -> "SubsetPosterior":
+        """The same posterior, predicting in another way that `inner` offers."""
+        return dataclasses.replace(self, inner=self.inner.view(mode))
+
+    def num_draws(self, num: int | None) -> tuple[int, int]:
+        """As many as `inner` gives."""
+        return self.inner.num_draws(num)
+
     def part(self, members: np.ndarray, draws: np.ndarray) -> "SubsetPosterior":
         """These members and draws alone, read into memory (see `Samples.part`)."""
         return SubsetPosterior(self.inner.part(members, draws), read(self.held, members))
@@ -55,6 +76,22 @@ class SubsetPosterior(WeightPosterior):
         held = take(self.held, member)
         params = jax.tree.map(lambda h, x: x if h is None else h, held, free.params, is_leaf=lambda x: x is None)
         return Variables(params, free.state)
+
+    def outputs(self, key: jax.Array, model: Model, inputs: PyTree, num: int | None) -> Draws:
+        """Draws of f(x), made in the way of `inner`: linearised, in closed form, or by networks at draws."""
+        if self.whole:
+            return super().outputs(key, model, inputs, num)
+        members, draws = self.num_draws(num)
+        keys = key[None] if members == 1 else jax.random.split(key, members)
+
+        def one(own: tuple[jax.Array, Any, PyTree]) -> Draws:
+            # Every member holds values of its own, hence has a model of its own.
+            alone = jax.tree.map(lambda x: x[None], own[1])
+            inside = dataclasses.replace(model, fixed=model.complete(own[2]))
+            return take(alone.outputs(own[0], inside, inputs, draws), 0)
+
+        found = jax.lax.map(one, (keys, self.inner, self.held))
+        return found._replace(log_weights=self.chosen_weights(num))
 
     def log_prob(self, params: PyTree) -> jax.Array:
         """Density of the free parameters."""

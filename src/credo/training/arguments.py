@@ -47,3 +47,12 @@ def member_keys(key: jax.Array, stages: int, members: int) -> jax.Array:
         return jax.random.key_data(jax.random.fold_in(jax.random.fold_in(base, stage), member))
 
     return jax.vmap(lambda s: jax.vmap(partial(one, s))(jnp.arange(members)))(jnp.arange(stages))
+
+
+def phase_keys(raw: jax.Array, number: Any) -> tuple[jax.Array, jax.Array]:
+    """(key of the noise, key of the batches) of one member in the phase with this number.
+
+    Each phase counts its steps from 0: without its number, every phase would see the noise and the rows of the first.
+    """
+    key = jax.random.wrap_key_data(raw)
+    return jax.random.fold_in(key, 2 * number), jax.random.fold_in(key, 2 * number + 1)

@@ -13,6 +13,7 @@ from credo.core.method import Info, Method, Phase
 from credo.core.model import Model
 from credo.core.tree import all_finite, num_bytes, take
 from credo.data.batches import Order, gather, random_rows, sweep_rows
+from credo.training.arguments import phase_keys
 
 PyTree = Any
 
@@ -113,12 +114,12 @@ def step_shapes(
 
 
 def run_member(
-    layout: Layout, method: Method, model: Model, phase: Phase, plan: Order, start: jax.Array, num: jax.Array,
-    data: Batch, carry: Carry,
+    layout: Layout, method: Method, model: Model, phase: Phase, plan: Order, number: jax.Array, start: jax.Array,
+    num: jax.Array, data: Batch, carry: Carry,
 ) -> Output:  # fmt: skip
-    """`num` steps of one member, from step `start` of the phase. Step s uses the same noise and rows however the
-    steps are cut into blocks."""
-    step_key, batch_key = jax.random.split(jax.random.wrap_key_data(carry.key))
+    """`num` steps of one member, from step `start` of phase `number`. Step s of a phase uses the same noise and
+    rows however the steps are cut into blocks."""
+    step_key, batch_key = phase_keys(carry.key, number)
     noise_of = jax.vmap(lambda k, s: method.noise(k, model, phase, s), (0, None))
     metrics = jnp.zeros((layout.capacity, len(layout.metrics)), jnp.float32)
     draws = None
@@ -159,11 +160,11 @@ def run_member(
 
 @partial(jax.jit, static_argnames="layout")
 def run_block(
-    layout: Layout, method: Method, model: Model, phase: Phase, plan: Order, start: Any, num: Any, data: Batch,
-    carry: Carry,
+    layout: Layout, method: Method, model: Model, phase: Phase, plan: Order, number: Any, start: Any, num: Any,
+    data: Batch, carry: Carry,
 ) -> Output:  # fmt: skip
     """`num` ≤ capacity steps of every member. Members are the leading axis of `carry` (and of streamed data)."""
-    shared = (method, model, phase, plan, start, num)
+    shared = (method, model, phase, plan, number, start, num)
 
     def members(shared: Any, data: Batch, carry: Carry) -> Output:
         member: Any = partial(run_member, layout, *shared)

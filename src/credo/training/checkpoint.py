@@ -45,15 +45,15 @@ class Checkpoint:
             self._manager = ocp.CheckpointManager(self.folder / "state", options=options)
         return self._manager
 
-    def save(self, number: int, carry: PyTree, host: dict[str, Any], segment: dict[str, np.ndarray] | None) -> None:
+    def save(self, number: int, carry: PyTree, host: dict[str, Any], segments: dict[str, Any]) -> None:
         """Write what is new since the last save, then the state that refers to it; a kill in between loses nothing.
 
-        `host["segments"]` lists the segments that belong to this state, the new one included.
+        `host["segments"]` lists the segments that belong to this state, the new ones included.
         """
         import orbax.checkpoint as ocp
 
-        if segment:
-            write_arrays(self.folder / "segments" / host["segments"][-1], segment)
+        for name, segment in segments.items():
+            write_arrays(self.folder / "segments" / name, segment)
         leaves = {str(i): np.asarray(x) for i, x in enumerate(jax.tree.leaves(carry))}
         items = ocp.args.Composite(carry=ocp.args.StandardSave(leaves), host=ocp.args.JsonSave(host))
         self._open().save(number, args=items, force=True)

@@ -248,7 +248,8 @@ class Loop:
             sized = dataclasses.replace(phase, steps=np.int32(host.steps))
             data = self._block_data(layout, phase, plan, num)
             before = time.perf_counter()
-            output = run_block(layout, method, model, sized, plan, np.int32(host.step), np.int32(num), data, self.carry)
+            where = (np.int32(x) for x in (host.phase, host.step, num))
+            output = run_block(layout, method, model, sized, plan, *where, data, self.carry)
             finite = bool(np.asarray(output.finite)[: self.placement.members].all())
             seconds = time.perf_counter() - before
             if not finite:
@@ -286,7 +287,7 @@ class Loop:
         if not layout.streamed:
             return self.data()
         batch = self.source.stream(
-            phase.batch, self.carry.key, self.host.step, num, layout.capacity, self.batch_size, plan
+            phase.batch, self.carry.key, self.host.phase, self.host.step, num, layout.capacity, self.batch_size, plan
         )
         return jax.device_put(batch, self.placement.by_member)
 
@@ -312,10 +313,11 @@ class Loop:
         else:
             self._failed_at = host.step
         method = self.method(host.stage)
-        value = float(getattr(method, str(method.step_field), np.nan)) if method.step_field else float("nan")
+        value = getattr(method, str(method.step_field), None)
+        size = "" if value is None else f" to {float(value):.3g}"
         host.notes.append(
             f"Step {self._failed_at} of the {phase} phase turned non-finite; went back to {where} and lowered "
-            f"{method.step_field or 'the step size'} to {value:.3g}."
+            f"{method.step_field or 'the step size'}{size}."
         )
         return method
 
@@ -334,12 +336,14 @@ class Loop:
         """Write a checkpoint of this moment."""
         host = self.host
         assert self.checkpoint is not None
-        segment = self.records[host.stage, host.phase].unsaved()
-        if segment:
-            host.segments.append(f"{host.stage}-{host.phase}-{host.step:012d}.safetensors")
+        segments = {}
+        for (stage, phase), record in self.records.items():  # that of a phase that is over may have grown, too
+            if segment := record.unsaved():
+                segments[f"{stage}-{phase}-{record.steps:012d}.safetensors"] = segment
+        host.segments += segments
         saved = dataclasses.replace(host, seconds=self._elapsed(), outcome="running")
         number = (host.stage * 100 + host.phase) * 10**9 + host.step
-        self.checkpoint.save(number, self.carry, dataclasses.asdict(saved), segment)
+        self.checkpoint.save(number, self.carry, dataclasses.asdict(saved), segments)
         self._last_save = time.perf_counter()
 
     def resume(self) -> None:

@@ -127,8 +127,7 @@ def _stage(
         variables = model.init(key_init, data) if pair[1] is None else pair[1]
         state, draws = method.init(key_method, model, variables, data), None
         for i, (phase, skipped) in enumerate(phases):
-            key = jax.random.fold_in(key_run, i)
-            state, kept = _phase(study, method, model, phase, data, Carry(jax.random.key_data(key), state))
+            state, kept = _phase(study, method, model, phase, i, data, Carry(jax.random.key_data(key_run), state))
             first = -(-skipped // study.thin)
             draws = jax.tree.map(lambda x, f=first: x[f:], kept)
         return state, draws
@@ -139,7 +138,7 @@ def _stage(
 
 
 def _phase(
-    study: Study, method: Method, model: Model, phase: Phase, data: Batch, carry: Carry
+    study: Study, method: Method, model: Model, phase: Phase, number: int, data: Batch, carry: Carry
 ) -> tuple[PyTree, PyTree]:
     size = study.batch_size or study.num_rows
     plan = order(study.num_rows, size)
@@ -156,8 +155,8 @@ def _phase(
     layout = Layout(
         size, bulk, capacity, study.thin, 1, "one", method.lockstep, None, False, tuple(sorted(info.metrics)), kept
     )
-    zero, num = jnp.zeros((), jnp.int32), jnp.asarray(steps, jnp.int32)
-    output = run_member(layout, method, model, phase, plan, zero, num, data, carry)
+    place, zero, num = (jnp.asarray(x, jnp.int32) for x in (number, 0, steps))
+    output = run_member(layout, method, model, phase, plan, place, zero, num, data, carry)
     draws = jax.tree.map(lambda x: x[: steps // study.thin], output.draws)
     return output.carry.state, draws
 

@@ -94,6 +94,11 @@ class Record:
             return None
         return jax.tree.unflatten(self.treedef, [np.concatenate(x, axis=1) for x in zip(*self.draws)])
 
+    @property
+    def steps(self) -> int:
+        """How many steps have left their numbers."""
+        return sum(next(iter(block.values())).shape[1] for block in self.metrics if block)
+
     def unsaved(self) -> dict[str, np.ndarray]:
         """The arrays that came since the last call, under names that `restore` reads.
 

@@ -11,6 +11,7 @@ from credo.core.batch import Batch, bucket, pad_rows
 from credo.core.model import Model
 from credo.data.batches import Order, random_rows, sweep_rows
 from credo.errors import InputError
+from credo.training.arguments import phase_keys
 
 PyTree = Any
 RANDOM_ROWS = jax.jit(random_rows, static_argnums=2)
@@ -70,11 +71,12 @@ class Source:
         return jax.device_put(batch, sharding)
 
     def stream(
-        self, kind: str, keys: jax.Array, start: int, num: int, capacity: int, batch_size: int, plan: Order
+        self, kind: str, keys: jax.Array, number: int, start: int, num: int, capacity: int, batch_size: int, plan: Order
     ) -> Batch:
-        """The batches of steps start … start + num for every member [member, capacity, M, ...], read on the host."""
+        """The batches of steps start … start + num of the phase with this number, for every member
+        [member, capacity, M, ...], read on the host."""
         steps = jnp.minimum(start + jnp.arange(capacity), start + max(num, 1) - 1)
-        batch_keys = jax.vmap(lambda k: jax.random.split(jax.random.wrap_key_data(k))[1])(keys)
+        batch_keys = jax.vmap(lambda k: phase_keys(k, number)[1])(keys)
         if kind == "random":
             pairs = [RANDOM_ROWS(k, steps, batch_size, plan) for k in batch_keys]
         else:

@@ -57,14 +57,20 @@ def _point(variables: Variables) -> Samples:
 def fewer(key: jax.Array, posterior: Any, num: int | None) -> Any:
     """The posterior with other stored draws in each call, where it stores more than are asked for.
 
-    `outputs` takes evenly spaced ones whatever its key; where draws are made afresh nothing needs doing.
+    `outputs` takes evenly spaced ones whatever its key; where draws are made afresh nothing needs doing. Weighted draws
+    are taken by the weight of their place, which every chain shares.
     """
     if isinstance(posterior, SubsetPosterior):
         return dataclasses.replace(posterior, inner=fewer(key, posterior.inner, num))
     if not isinstance(posterior, Samples) or posterior.num_draws(num)[1] == posterior.available:
         return posterior
-    chosen = jax.random.permutation(key, posterior.available)[: posterior.num_draws(num)[1]]
-    weights = None if posterior.weights is None else posterior.weights[:, chosen]
+    wanted, weights = posterior.num_draws(num)[1], posterior.weights
+    if weights is None:
+        chosen = jax.random.permutation(key, posterior.available)[:wanted]
+    else:
+        places = jax.scipy.special.logsumexp(weights, axis=0)
+        chosen = jax.random.categorical(key, places, shape=(wanted,))
+        weights = weights[:, chosen] - places[chosen]
     params = jax.tree.map(lambda x: x[:, chosen], posterior.params)
     return dataclasses.replace(posterior, params=params, weights=weights)
 
