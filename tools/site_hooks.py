@@ -70,7 +70,7 @@ def on_page_markdown(markdown, page, config, files):
 
     def rewrite(match):
         if match[2].startswith("measured/") and match[2].endswith(".md"):
-            return f"{match[1]}#{heading(match[2])}{match[3]}"
+            return f"{match[1]}#{anchor(match[2])}{match[3]}"
         target = outside(page.file.src_path, match[2])
         if target is None:
             return match[0]
@@ -95,12 +95,11 @@ def measured(match) -> str:
     return LINK.sub(lambda m: m[0] if "://" in m[2] else f"{m[1]}measured/{m[2]}{m[3]}", text)
 
 
-def heading(link: str) -> str:
-    """The anchor under which a page of measurements is included."""
+def anchor(link: str) -> str:
+    """Where a page of measurements is included: the identifier of its heading."""
     from markdown.extensions.toc import slugify
 
-    title = (DOCS / link).read_text(encoding="utf-8").partition("\n")[0]
-    return slugify(title.lstrip("# ").replace("`", ""), "-")
+    return slugify(heading(DOCS / link), "-")
 
 
 def outside(page: str, link: str) -> Path | None:

@@ -210,6 +210,8 @@ def test_wrong_rows_and_damaged_files_are_sentences(tmp_path):
     found = predictor.predict(X)
     with pytest.raises(PortableError, match="Expected 40 targets"):
         found.log_prob([1.0])
+    with pytest.raises(PortableError, match=r"Each row has 1 target\(s\)"):
+        found.log_prob(np.zeros((len(found), 2)))
     with pytest.raises(PortableError, match="classes"):
         found.probs  # noqa: B018
     with pytest.raises(PortableError, match="between 0 and 1"):

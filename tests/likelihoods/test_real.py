@@ -93,6 +93,15 @@ def test_student_t_draws_for_every_df(df):
     assert scipy.stats.kstest(np.asarray(draws, float), scipy.stats.t(df).cdf).pvalue > 1e-6
 
 
+@pytest.mark.parametrize("df", [2.2, 4.0, 30.0])
+def test_the_largest_student_t_draw_is_one_that_so_many_draws_would_have(df, monkeypatch):
+    """U is 2⁻²⁴ at the least, so that |t| ≤ √(ν (2^{48/ν} − 1)): one in 2²⁴ radii is larger, and no draw absurd."""
+    monkeypatch.setattr(jax.random, "uniform", lambda key, shape, dtype, minval=0.0: jnp.full(shape, minval, dtype))
+    draw = float(student_t_sample(jax.random.key(0), jnp.float32(df), (1,))[0])
+    assert draw == pytest.approx(np.sqrt(df * (2 ** (48 / df) - 1)), rel=1e-4)
+    assert 2**-30 < scipy.stats.t.sf(draw, df) < 2**-24
+
+
 @every
 def test_curvature_is_the_expected_hessian(likelihood, truth):
     """E_y[−∂² log p] by the midpoint rule over quantiles, for two independent targets one at a time."""

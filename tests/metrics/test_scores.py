@@ -258,3 +258,11 @@ def test_wrong_kinds_and_shapes_are_sentences(classes, numbers):
         metrics.aurc(p, y, confidence=np.zeros(3))
     with pytest.raises(InputError, match="at least 2"):
         metrics.energy_score(p, y, draws=1)
+
+
+def test_chunks_have_noise_of_their_own():
+    """Equal rows in chunks of two: equal noise would give every chunk the same errors."""
+    p = predictive(likelihoods.student_t(4.0, 0.5), np.zeros((3, 6, 1)), width=2)
+    for found in (distances.crps(p, np.zeros(6), 100, 0), distances.energy(p, np.zeros(6), 100, 0)):
+        assert len(np.unique(found)) == 6
+    np.testing.assert_array_equal(distances.crps(p, np.zeros(6), 100, 0), distances.crps(p, np.zeros(6), 100, 0))

@@ -12,7 +12,7 @@ from credo.core.model import Model
 from credo.core.pieces import in_pieces
 from credo.core.posterior import Draws
 from credo.core.predict import CHUNK_BYTES, FEW_ROWS, checked_inputs, disk_outputs, member_outputs
-from credo.core.predictive import pad_last
+from credo.core.predictive import check_columns, pad_last
 from credo.errors import InputError
 
 PyTree = Any
@@ -59,6 +59,8 @@ def log_likelihood_draws(key: jax.Array, fit: Any, inputs: PyTree, targets: Any,
     rows = len(jax.tree.leaves(inputs)[0])
     if len(canonical) != rows:
         raise InputError(f"Expected {rows} targets, one for each input, got {len(canonical)}.")
+    for columns in fit.model.likelihood.prepare(np.zeros((1, *fit.target_shape))).shape[1:]:  # none for classes
+        check_columns(canonical.shape, columns)
     rows, width, block = _blocks(fit, inputs, num)
     starts, posterior = range(0, rows, width), fit.posterior
 

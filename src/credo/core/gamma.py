@@ -35,10 +35,19 @@ def log_gamma_from(normals: jax.Array, log_uniforms: jax.Array, shape: Any) -> j
     return jnp.log(d) + chosen + jnp.where(small, log_uniforms[TRIES] / shape, 0.0)
 
 
+def open_uniform(key: jax.Array, shape: tuple[int, ...], dtype: Any) -> jax.Array:
+    """(k + ½) ε for whole k, uniform on (0, 1) and exact in this type, whose ε is 2⁻²³ in single precision.
+
+    `jax.random.uniform` draws k ε. Its 0 stands for all of (0, ε): raised to the smallest positive number it would have
+    a logarithm of −87 once in 2²³ draws, and what is made of it would be absurd.
+    """
+    return jax.random.uniform(key, shape, dtype) + 0.5 * float(jnp.finfo(dtype).eps)
+
+
 def log_gamma(key: jax.Array, shape: Any, size: tuple[int, ...] | None = None) -> jax.Array:
     """log G for independent G ~ Gamma(shape, 1), of this size."""
     size = jnp.shape(shape) if size is None else size
     key_normal, key_uniform = jax.random.split(key)
     normals = jax.random.normal(key_normal, (TRIES, *size))
-    uniforms = jax.random.uniform(key_uniform, (TRIES + 1, *size), minval=jnp.finfo(normals.dtype).tiny)
+    uniforms = open_uniform(key_uniform, (TRIES + 1, *size), normals.dtype)
     return log_gamma_from(normals, jnp.log(uniforms), shape)

@@ -35,7 +35,7 @@ def flatten(draws: Draws) -> Flat:
     return Flat(merge(draws.values), merge(draws.likelihood), flat)
 
 
-def _average(values: jax.Array, draws: Flat) -> jax.Array:
+def average(values: jax.Array, draws: Flat) -> jax.Array:
     """Σ_k w_k v_k, summed as deviations from one draw: many large numbers would lose what separates them."""
     weights = jax.nn.softmax(draws.log_weights)
     return values[0] + jnp.tensordot(weights, values - values[0], 1)
@@ -45,9 +45,9 @@ def _average(values: jax.Array, draws: Flat) -> jax.Array:
 def moments(likelihood: Likelihood, draws: Flat) -> dict[str, jax.Array]:
     """Mean, E[Var[y|f]] (aleatoric) and Var[E[y|f]] (epistemic), each centred before it is squared (G2)."""
     means = jax.vmap(likelihood.mean)(draws.params, draws.outputs)
-    mean = _average(means, draws)
-    spread = _average((means - mean) ** 2, draws)
-    noise = _average(jax.vmap(likelihood.variance)(draws.params, draws.outputs), draws)
+    mean = average(means, draws)
+    spread = average((means - mean) ** 2, draws)
+    noise = average(jax.vmap(likelihood.variance)(draws.params, draws.outputs), draws)
     return {"mean": mean, "aleatoric": noise, "epistemic": spread}
 
 
@@ -56,14 +56,14 @@ def class_summary(likelihood: Any, draws: Flat) -> dict[str, jax.Array]:
     """p, Std_k[p_k], total entropy H[p], aleatoric E[H[p_k]] and epistemic H[p] − E[H[p_k]] ≥ 0 (G2)."""
     log_probs = jax.vmap(likelihood.log_probs)(draws.params, draws.outputs)
     each = jnp.exp(log_probs)
-    mean = _average(each, draws)
-    std = jnp.sqrt(_average((each - mean) ** 2, draws))
+    mean = average(each, draws)
+    std = jnp.sqrt(average((each - mean) ** 2, draws))
     total = -jax.scipy.special.xlogy(mean, mean).sum(-1)
-    noise = _average(jax.vmap(likelihood.entropy)(draws.params, draws.outputs), draws)
+    noise = average(jax.vmap(likelihood.entropy)(draws.params, draws.outputs), draws)
     # Mutual information as the mean KL[p_k‖p], which cannot come out negative by cancellation.
     log_mean = logsumexp(log_probs + draws.log_weights[:, None, None], axis=0)
     divergence = jnp.where(each > 0, each * (log_probs - log_mean), 0.0).sum(-1)
-    known = jnp.maximum(_average(divergence, draws), 0.0)
+    known = jnp.maximum(average(divergence, draws), 0.0)
     parts = {"mean": mean, "log_mean": log_mean, "probs_std": std}
     return parts | {"entropy": total, "aleatoric": noise, "epistemic": known}
 
@@ -78,7 +78,7 @@ def log_prob(likelihood: Likelihood, draws: Flat, targets: jax.Array) -> jax.Arr
 @jax.jit
 def cdf(likelihood: Likelihood, draws: Flat, targets: jax.Array) -> jax.Array:
     """Σ_k w_k P(Y ≤ y | f_k) [n, k], entry by entry."""
-    return _average(jax.vmap(likelihood.cdf, (0, 0, None))(draws.params, draws.outputs, targets), draws)
+    return average(jax.vmap(likelihood.cdf, (0, 0, None))(draws.params, draws.outputs, targets), draws)
 
 
 @jax.jit
@@ -125,29 +125,3 @@ def sample(likelihood: Likelihood, draws: Flat, key: jax.Array, num: int, chunk:
         return likelihood.sample(k, jax.tree.map(lambda x: x[index], draws.params), draws.outputs[index])
 
     return jax.lax.map(lambda pair: one(*pair), (jax.random.split(key_noise, num), pick))
-
-
-@partial(jax.jit, static_argnames="points")
-def entropies(
-    likelihood: Likelihood, draws: Flat, low: jax.Array, high: jax.Array, points: int
-) -> dict[str, jax.Array]:
-    """Entropy of the mixture and mean entropy of its parts for one real or count target [n], by summing over a grid
-    from low to high [n, 1]."""
-    span = high - low
-    width = span[:, 0] / (points - 1) if likelihood.kind == "real" else jnp.ones(span.shape[0])
-
-    def at(i: jax.Array) -> tuple[jax.Array, jax.Array]:
-        y = low + span * i / (points - 1) if likelihood.kind == "real" else low + i
-        each = jax.vmap(likelihood.log_prob, (0, 0, None))(draws.params, draws.outputs, y)
-        whole = logsumexp(each + draws.log_weights[:, None], axis=0)
-        parts = _average(-jnp.exp(each) * each, draws)
-        return -jnp.exp(whole) * whole, parts
-
-    def add(i: jax.Array, sums: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
-        whole, parts = at(i)
-        clean = [jnp.nan_to_num(x * width) for x in (whole, parts)]
-        return sums[0] + clean[0], sums[1] + clean[1]
-
-    zero = jnp.zeros(span.shape[0])
-    total, noise = jax.lax.fori_loop(0, points, add, (zero, zero))
-    return {"entropy": total, "conditional_entropy": noise}

@@ -1,6 +1,7 @@
 """The predictive distribution at some inputs: a true mixture, with its uncertainty taken apart."""
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 
 from credo.core import mixture
 from credo.core.columns import prediction_columns
+from credo.core.entropies import entropies
 from credo.core.likelihood import Likelihood
 from credo.core.mixture import Flat
 from credo.errors import InputError, Refusal
@@ -85,6 +87,8 @@ class Predictive:
         array = np.asarray(targets)
         if array.shape[:1] != (self._rows,):
             raise InputError(f"Expected {self._rows} targets, one for each input, got shape {list(array.shape)}.")
+        if self.kind != "classes":
+            check_columns(array.shape, 1 if self._flat else self._summary["mean"].shape[-1])
         if self.kind == "real":
             array = (array.reshape(self._rows, -1) - self._shift) / self._scale
         return self.likelihood.prepare(array)
@@ -239,23 +243,13 @@ class Predictive:
     @cached_property
     def _entropies(self) -> dict[str, np.ndarray]:
         if self.kind == "classes":
-            names = {"entropy": "entropy", "conditional_entropy": "aleatoric"}
+            names = {"entropy": "entropy", "conditional_entropy": "aleatoric", "mutual_information": "epistemic"}
             return {new: self._summary[old] for new, old in names.items()}
         if self._summary["mean"].shape[-1] != 1:
             raise Refusal("The entropy of several outputs at once has no one-dimensional integral; ask for one output.")
-
-        def chunk(likelihood: Likelihood, draws: Flat) -> dict[str, jax.Array]:
-            tail = 1e-6
-            low, high = (mixture.quantile(likelihood, draws, jnp.float32(q)) for q in (tail, 1 - tail))
-            if likelihood.kind == "real":
-                margin = 0.1 * (high - low)
-                return mixture.entropies(likelihood, draws, low - margin, high + margin, 1001)
-            points = int(np.ceil(float((high - low).max()))) + 2
-            return mixture.entropies(likelihood, draws, low, high, points)
-
-        values = self._each(chunk)
+        values = self._each(entropies)
         offset = float(np.log(self._scale).sum()) if self.kind == "real" else 0.0
-        return {name: v + offset for name, v in values.items()}
+        return {name: v if name == "mutual_information" else v + offset for name, v in values.items()}
 
     def entropy(self) -> np.ndarray:
         """Total uncertainty H[p] in nats (a differential entropy for real targets, by quadrature)."""
@@ -267,12 +261,20 @@ class Predictive:
 
     def mutual_information(self) -> np.ndarray:
         """What knowing θ would tell about y: H[p] − E_θ[H[p_θ]] ≥ 0, in nats."""
-        if self.kind == "classes":
-            return self._summary["epistemic"]
-        return np.maximum(self.entropy() - self.conditional_entropy(), 0.0)
+        return self._entropies["mutual_information"]
 
 
 def pad_last(rows: np.ndarray, length: int) -> np.ndarray:
     """Rows repeated at the end up to `length` (repeats are cut off again, and are safe for every function)."""
     missing = length - len(rows)
     return rows if missing == 0 else np.concatenate([rows, np.repeat(rows[-1:], missing, axis=0)])
+
+
+def check_columns(shape: tuple[int, ...], columns: int) -> None:
+    """A sentence where targets of this shape are not so many numbers for each row.
+
+    One column would broadcast against several outputs, and several columns against one.
+    """
+    if math.prod(shape[1:]) != columns:
+        wanted = "one target" if columns == 1 else f"{columns} targets"
+        raise InputError(f"Each input of this model has {wanted}, got targets of shape {list(shape)}.")

@@ -6,6 +6,7 @@ import jax
 import numpy as np
 
 from credo.core.predict import checked_inputs
+from credo.core.predictive import check_columns
 from credo.errors import InputError
 
 PyTree = Any
@@ -22,10 +23,13 @@ def canonical(fit: Any, data: Any) -> tuple[PyTree, np.ndarray, np.ndarray]:
     """Inputs, targets in the likelihood's own form and weights [n], or a sentence."""
     inputs, targets, weight = rows_of(data)
     inputs = checked_inputs(fit, inputs)
-    prepared = fit.model.likelihood.prepare(np.asarray(targets))
+    likelihood = fit.model.likelihood
+    prepared = likelihood.prepare(np.asarray(targets))
     rows = len(jax.tree.leaves(inputs)[0])
     if len(prepared) != rows:
         raise InputError(f"Expected {rows} targets, one for each input, got {len(prepared)}.")
+    for columns in likelihood.prepare(np.zeros((1, *fit.target_shape))).shape[1:]:  # none for classes
+        check_columns(prepared.shape, columns)
     weights = np.ones(rows) if weight is None else np.asarray(weight, np.float64)
     if weights.shape != (rows,):
         raise InputError(f"Expected {rows} weights, one for each row, got shape {list(weights.shape)}.")

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from credo.core.gamma import open_uniform
 from credo.likelihoods.base import HALF_LOG_2PI
 
 GAMMA_LIMIT = 30.0  # Peizer–Pratt from here on: 2·10⁻⁶ off, and better further up
@@ -48,7 +49,7 @@ def student_t_sample(key: jax.Array, df: jax.Array, shape: tuple[int, ...], dtyp
     loop takes long to compile and to run.
     """
     radius, angle = jax.random.split(key)
-    u = jax.random.uniform(radius, shape, dtype, minval=jnp.finfo(dtype).tiny)
+    u = open_uniform(radius, shape, dtype)
     turn = jax.random.uniform(angle, shape, dtype)
     return jnp.sqrt(df * jnp.expm1(-2 / df * jnp.log(u))) * jnp.cos(2 * jnp.pi * turn)
 

@@ -1,5 +1,6 @@
 """CRPS and energy score of every row of a predictive, chunk by chunk."""
 
+import itertools
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -64,14 +65,16 @@ def _sampled(function: Callable[..., jax.Array], num: int, seed: int) -> Callabl
     if num < 2:
         raise InputError(f"A score from draws needs at least 2 of them, got {num}.")
 
+    number = itertools.count()  # of the block, over all chunks: their errors are independent, so that a mean has less
+
     def chunk(likelihood: Likelihood, draws: Flat, y: jax.Array, scale: jax.Array) -> jax.Array:
         rows, outputs = y.shape
         block = max(1, min(rows, NUMBERS // (num * outputs)))
         parts = []
-        for i, start in enumerate(range(0, rows, block)):
+        for start in range(0, rows, block):
             where = jnp.minimum(jnp.arange(start, start + block), rows - 1)
             part = draws._replace(outputs=draws.outputs[:, where])
-            key = jax.random.fold_in(jax.random.key(seed), i)
+            key = jax.random.fold_in(jax.random.key(seed), next(number))
             parts.append(function(likelihood, part, y[where], scale, key, num))
         return jnp.concatenate(parts)[:rows]
 

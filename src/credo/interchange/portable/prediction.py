@@ -268,6 +268,9 @@ class Prediction:
             raise PortableError(f"Expected {len(self)} targets, one for each row, got {len(values)}.")
         if self.kind != "classes":
             y = values.reshape(len(self), -1).astype(float)
+            columns = np.asarray(self._found["mean"]).reshape(len(self), -1).shape[1]
+            if y.shape[1] != columns:
+                raise PortableError(f"Each row has {columns} target(s), got targets of shape {list(values.shape)}.")
             return (y - self._shift) / self._scale if self.kind == "real" else y
         if self.labels is None:
             return values.astype(int)

@@ -1,0 +1,145 @@
+"""Entropies of the predictive mixture of real targets and counts, taken apart into noise and what is not known."""
+
+import math
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from credo.core.likelihood import Likelihood
+from credo.core.mixture import Flat, average, quantile
+
+TAIL = 1e-6  # probability beyond either end of a grid, and weight of a part that may go unseen
+POINTS = 1001  # of a grid for real targets
+STEP = 0.5  # of a grid, in widths of the narrowest part: sums are then good to 10⁻⁴
+NODES = 1000  # for the mutual information where no grid serves
+OWN_NODES = 128  # for the entropy of one part
+
+
+def entropies(likelihood: Likelihood, draws: Flat) -> dict[str, jax.Array]:
+    """H[p], E_k H[p_k] and the mutual information H[p] − E_k H[p_k] of one real or count target, each [n].
+
+    Sums over an even grid converge fast where its step resolves every part of the mixture, and mean nothing where it
+    does not: such rows are integrated at nodes that belong to the parts.
+    """
+    low, high = (quantile(likelihood, draws, jnp.float32(q)) for q in (TAIL, 1 - TAIL))
+    if likelihood.kind == "counts":
+        return _on_grid(likelihood, draws, low, high, int(np.ceil(float((high - low).max()))) + 2)
+    margin = 0.1 * (high - low)
+    low, high = low - margin, high + margin
+    resolved = (high - low)[:, 0] / (POINTS - 1) <= STEP * _narrowest(likelihood, draws)
+    if not resolved.any():
+        return _at_nodes(likelihood, draws)
+    grid = _on_grid(likelihood, draws, low, high, POINTS)
+    if resolved.all():
+        return grid
+    nodes = _at_nodes(likelihood, draws)
+    return {name: jnp.where(resolved, grid[name], nodes[name]) for name in grid}
+
+
+def _told(likelihood: Likelihood, draws: Flat, y: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """log p_k(y) [K, n], log p(y) [n] and KL[p(k|y) ‖ w] [n], what y tells about k: their mean over y is the mutual
+    information, and it lies between 0 and −log min w, so that no rule for that mean goes far wrong."""
+    each = jax.vmap(likelihood.log_prob, (0, 0, None))(draws.params, draws.outputs, y)
+    joint = each + draws.log_weights[:, None]
+    top = joint.max(0)
+    share = jnp.exp(joint - top)
+    total = share.sum(0)
+    whole = top + jnp.log(total)
+    return each, whole, jnp.where(share > 0, share * (each - whole), 0.0).sum(0) / total
+
+
+@partial(jax.jit, static_argnames="points")
+def _on_grid(likelihood: Likelihood, draws: Flat, low: jax.Array, high: jax.Array, points: int) -> dict[str, jax.Array]:
+    """`entropies` by sums over a grid from low to high [n, 1], of this many points or of all whole numbers."""
+    real = likelihood.kind == "real"
+    step = (high - low) / (points - 1) if real else jnp.ones_like(low)
+
+    def add(i: jax.Array, sums: jax.Array) -> jax.Array:
+        _, whole, told = _told(likelihood, draws, low + step * i)
+        return sums + jnp.nan_to_num(jnp.exp(whole) * step[:, 0] * jnp.stack([-whole, told]))
+
+    total, known = jax.lax.fori_loop(0, points, add, jnp.zeros((2, len(low))))
+    known = jnp.maximum(known, 0.0)
+    return {"entropy": total, "conditional_entropy": total - known, "mutual_information": known}
+
+
+def _places(likelihood: Likelihood, draws: Flat) -> tuple[jax.Array, jax.Array]:
+    """Centre and width of every part [K, n]: its mean, and its standard deviation or 1/(√2π p_k(mean)), which heavy
+    tails do not stretch, where that is less."""
+    means = jax.vmap(likelihood.mean)(draws.params, draws.outputs)
+    variances = jax.vmap(likelihood.variance)(draws.params, draws.outputs)
+    peaks = jax.vmap(likelihood.log_prob)(draws.params, draws.outputs, means)
+    return means[..., 0], jnp.fmin(jnp.sqrt(variances[..., 0]), jnp.exp(-peaks) / math.sqrt(2 * math.pi))
+
+
+@jax.jit
+def _narrowest(likelihood: Likelihood, draws: Flat) -> jax.Array:
+    """The least width of a part that has weight [n]."""
+    _, widths = _places(likelihood, draws)
+    counts = draws.log_weights - draws.log_weights.max() > math.log(TAIL)
+    return jnp.where(counts[:, None], widths, jnp.inf).min(0)
+
+
+def _cauchy(levels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Quantiles t of a Cauchy distribution, with log dt/du: nodes for a density of any tails with a second moment."""
+    t = np.tan(np.pi * (levels - 0.5))
+    return t.astype(np.float32), np.log(np.pi * (1 + t * t)).astype(np.float32)
+
+
+@jax.jit
+def _at_nodes(likelihood: Likelihood, draws: Flat) -> dict[str, jax.Array]:
+    """`entropies` of real targets, whatever the distance between parts: ∫ p_k(y) g(y) dy = ∫ p_k(y) g(y) y'(u) du.
+
+    y(u) = m_k + s_k t(u) with t the quantiles of a Cauchy distribution, and u are even steps for each part. Parts share
+    the `NODES` that the mutual information has, by steps that begin at the places of a golden-ratio sequence, in order
+    of m_k: with one node for each part, neighbours still cover (0, 1).
+    """
+    centres, widths = _places(likelihood, draws)
+    noise = average(_own_entropies(likelihood, draws, centres, widths), draws)
+    parts, shares = _spread_parts(centres, draws)
+    each_part = -(-NODES // len(centres))
+    begin = (0.5 + np.arange(len(parts)) * (math.sqrt(5) - 1) / 2) % 1
+    t, log_slope = (jnp.asarray(x) for x in _cauchy((np.arange(each_part) + begin[:, None]).ravel() / each_part))
+
+    def add(i: jax.Array, sums: jax.Array) -> jax.Array:
+        part, share = parts[i // each_part], shares[i // each_part]
+        centre, width = (_of(x, part) for x in (centres, widths))
+        each, _, told = _told(likelihood, draws, (centre + width * t[i])[:, None])
+        mass = jnp.exp(share + _of(each, part) + jnp.log(width) + log_slope[i])
+        return sums + jnp.nan_to_num(mass * jnp.stack([jnp.ones_like(told), told]))
+
+    mass, known = jax.lax.fori_loop(0, len(t), add, jnp.zeros((2, centres.shape[1])))
+    known = jnp.maximum(known / mass, 0.0)
+    return {"entropy": noise + known, "conditional_entropy": noise, "mutual_information": known}
+
+
+def _spread_parts(centres: jax.Array, draws: Flat) -> tuple[jax.Array, jax.Array]:
+    """Parts in order of their centres and their log weights [k, n]: all, or `NODES` in proportion to their weights."""
+    order = jnp.argsort(centres, axis=0)
+    if len(order) <= NODES:
+        return order, draws.log_weights[order]
+    levels = (jnp.arange(NODES) + 0.5) / NODES
+    below = jnp.cumsum(jax.nn.softmax(draws.log_weights)[order], axis=0)
+    chosen = jax.vmap(jnp.searchsorted, (1, None), 1)(below, levels)
+    return jnp.take_along_axis(order, jnp.minimum(chosen, len(order) - 1), 0), jnp.zeros((NODES, order.shape[1]))
+
+
+def _of(values: jax.Array, part: jax.Array) -> jax.Array:
+    """The value of one part in every row [n], of values [K, n]."""
+    return jnp.take_along_axis(values, part[None], axis=0)[0]
+
+
+def _own_entropies(likelihood: Likelihood, draws: Flat, centres: jax.Array, widths: jax.Array) -> jax.Array:
+    """H[p_k] of every part [K, n]."""
+    t, log_slope = (jnp.asarray(x) for x in _cauchy((np.arange(OWN_NODES) + 0.5) / OWN_NODES))
+
+    def add(i: jax.Array, sums: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        y = centres + widths * t[i]
+        each = jax.vmap(likelihood.log_prob)(draws.params, draws.outputs, y[..., None])
+        mass = jnp.exp(each + jnp.log(widths) + log_slope[i])
+        return sums[0] + mass, sums[1] - jnp.nan_to_num(mass * each)
+
+    mass, total = jax.lax.fori_loop(0, OWN_NODES, add, (jnp.zeros_like(centres), jnp.zeros_like(centres)))
+    return total / mass
