@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from credo.core.pieces import release
+from credo.core.pieces import extent, release
 from credo.errors import ArtifactError
 
 LARGE_BYTES = 2**28  # files from here on are written in pieces and mapped instead of read
@@ -65,16 +65,18 @@ def _header(arrays: dict[str, np.ndarray], ordered: list[str]) -> bytes:
 
 def _in_order(x: np.ndarray) -> Iterator[memoryview]:
     """The bytes of an array in C order, in pieces."""
-    row = x[0].nbytes if x.ndim and len(x) else 0
-    if x.nbytes <= PIECE_BYTES or not row:
+    if extent(x) <= PIECE_BYTES:
         little = x.astype(x.dtype.newbyteorder("<"), order="C", copy=False)
         yield little.reshape(-1).view(np.uint8).data
-    elif row > PIECE_BYTES:
+        return
+    row = extent(x[0])
+    if row > PIECE_BYTES:
         for one in x:
             yield from _in_order(one)
-    else:
-        for start in range(0, len(x), PIECE_BYTES // row):
-            yield from _in_order(x[start : start + PIECE_BYTES // row])
+        return
+    step = max(1, (PIECE_BYTES - row) // abs(x.strides[0]) + 1)  # the extent of so many rows is that of a piece
+    for start in range(0, len(x), step):
+        yield from _in_order(x[start : start + step])
 
 
 def read_tensors(path: Path) -> dict[str, np.ndarray]:

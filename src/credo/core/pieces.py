@@ -35,11 +35,22 @@ def read(tree: PyTree, *index: Sequence[int] | np.ndarray) -> PyTree:
     return copies
 
 
+def extent(x: np.ndarray) -> int:
+    """Bytes from the first number of an array to its last. Where it lies on disk between others, so much may become
+    resident when it is read: the kernel maps what is around a page, too.
+
+    Example:
+        >>> extent(np.zeros((10, 100))[:, :2])
+        7216
+    """
+    return x.itemsize + sum((n - 1) * abs(stride) for n, stride in zip(x.shape, x.strides)) if x.size else 0
+
+
 def columns(x: np.ndarray, index: np.ndarray) -> np.ndarray:
     """x[:, :, index] of an array [member, draw, number] that may lie on disk."""
     if mapping(x) is None or not x.size:
         return x[:, :, index]
-    step = max(1, PIECE_BYTES // max(1, x[:, :1].nbytes))
+    step = max(1, PIECE_BYTES // max(1, x[:, :1].nbytes, abs(x.strides[1])))
     parts = []
     for start in range(0, x.shape[1], step):
         parts.append(np.asarray(x[:, start : start + step])[:, :, index])
