@@ -22,7 +22,7 @@ y = np.sin(2 * x[:, 0]) + 0.1 * np.cos(37 * x[:, 0])
 model = credo.Model(credo.networks.mlp([10], "tanh"), credo.priors.normal(1.0), credo.likelihoods.gaussian())
 methods = {
     "bayes_by_backprop": (credo.methods.BayesByBackprop(), 60_000, 16),
-    "nuts": (credo.methods.NUTS(chains=2, warmup=150, max_doublings=6), 150, None),
+    "nuts": (credo.methods.NUTS(chains=2, warmup=500, max_doublings=6), 1500, None),
 }
 method, steps, batch = methods[method]
 checkpoint = None if folder == "-" else credo.Checkpoint(folder, every=0.05)
