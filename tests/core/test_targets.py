@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from credo import likelihoods, metrics
+from credo.core.draws import log_likelihood_draws
 from credo.diagnostics.data import canonical
 from credo.errors import InputError
 from predictives import predictive
@@ -68,3 +69,8 @@ def test_data_of_a_fit_have_its_columns(likelihood):
     assert canonical(fit(likelihood, 2), (x, Y[:, :2]))[1].shape == (N, 2)
     with pytest.raises(InputError, match="has 2 targets"):
         canonical(fit(likelihood, 2), (x, Y[:, 0]))
+
+
+def test_log_likelihoods_of_draws_want_all_columns():
+    with pytest.raises(InputError, match="has 2 targets"):
+        log_likelihood_draws(None, fit(NUMBERS[0], 2), np.zeros((N, 1)), Y[:, 0])

@@ -59,8 +59,7 @@ def log_likelihood_draws(key: jax.Array, fit: Any, inputs: PyTree, targets: Any,
     rows = len(jax.tree.leaves(inputs)[0])
     if len(canonical) != rows:
         raise InputError(f"Expected {rows} targets, one for each input, got {len(canonical)}.")
-    for columns in fit.model.likelihood.prepare(np.zeros((1, *fit.target_shape))).shape[1:]:  # none for classes
-        check_columns(canonical.shape, columns)
+    check_targets(fit, canonical)
     rows, width, block = _blocks(fit, inputs, num)
     starts, posterior = range(0, rows, width), fit.posterior
 
@@ -74,6 +73,12 @@ def log_likelihood_draws(key: jax.Array, fit: Any, inputs: PyTree, targets: Any,
         posterior = jax.device_put(posterior)
         made = (at(posterior, start, num) for start in starts)
     return np.concatenate([np.asarray(x[:, :, : rows - start]) for start, x in zip(starts, made)], 2)
+
+
+def check_targets(fit: Any, canonical: np.ndarray) -> None:
+    """A sentence where targets in the likelihood's own form have other columns than those of the fit."""
+    for columns in fit.model.likelihood.prepare(np.zeros((1, *fit.target_shape))).shape[1:]:  # none for classes
+        check_columns(canonical.shape, columns)
 
 
 def _blocks(fit: Any, inputs: PyTree, num: int | None) -> tuple[int, int, Callable[[int], PyTree]]:

@@ -5,8 +5,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from credo.core.draws import check_targets
 from credo.core.predict import checked_inputs
-from credo.core.predictive import check_columns
 from credo.errors import InputError
 
 PyTree = Any
@@ -28,8 +28,7 @@ def canonical(fit: Any, data: Any) -> tuple[PyTree, np.ndarray, np.ndarray]:
     rows = len(jax.tree.leaves(inputs)[0])
     if len(prepared) != rows:
         raise InputError(f"Expected {rows} targets, one for each input, got {len(prepared)}.")
-    for columns in likelihood.prepare(np.zeros((1, *fit.target_shape))).shape[1:]:  # none for classes
-        check_columns(prepared.shape, columns)
+    check_targets(fit, prepared)
     weights = np.ones(rows) if weight is None else np.asarray(weight, np.float64)
     if weights.shape != (rows,):
         raise InputError(f"Expected {rows} weights, one for each row, got shape {list(weights.shape)}.")
