@@ -36,7 +36,7 @@ def test_a_step_that_is_too_large_is_lowered():
     method = CLASSES["sgld"](chains=2, step_size=1.0, burn_in=0, map_steps=0)
     fit = credo.fit(jax.random.key(0), SMALL.model(), (SMALL.inputs, SMALL.targets), method, steps=600)
     assert fit.status.ok
-    assert "lowered step_scale to" in str(fit.status)
+    assert "it began again with step_scale lowered to" in str(fit.status)
     assert np.isfinite(coefficients(fit.posterior.params["network"])).all()
 
 

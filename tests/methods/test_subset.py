@@ -136,7 +136,7 @@ def test_remarks_and_parts_are_forwarded():
 def test_a_lowered_step_is_told():
     steep = credo.subset(credo.methods.MAP(learning_rate=1e6, optimiser="sgd"), "output/*")
     found = credo.fit(KEY, PROBLEM.model(), (PROBLEM.inputs, PROBLEM.targets), steep, steps=2000)
-    assert "lowered learning_rate." in str(found.status)
+    assert "it began again with learning_rate lowered." in str(found.status)
 
 
 def test_several_members_are_not_all_started_at_one_point():

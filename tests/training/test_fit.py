@@ -149,6 +149,41 @@ def test_extend_adds_draws():
         run("map", steps=10).extend(10)
 
 
+def test_extend_after_a_budget_adds_all_that_was_asked_for():
+    fit = run(credo.methods.HMC(chains=1, warmup=20, num_steps=2), budget=0.5)
+    more = fit.extend(150)
+    drawn = fit.posterior.available
+    assert more.posterior.available == more.config["steps"] == drawn + 150
+    assert more.config["budget"] is None
+
+
+def test_a_budget_that_warm_up_spent_is_said():
+    fit = run(credo.methods.HMC(chains=1, warmup=20, num_steps=2), budget=0.01)
+    assert fit.posterior.available < 25
+    said = next(note for note in fit.notes if "budget" in note)
+    assert said.startswith(f"The budget of 0.01 s was spent when each chain had {fit.posterior.available} draw")
+    assert said.endswith("give a larger budget or a shorter warm-up.")
+    enough = run(credo.methods.HMC(chains=1, warmup=20, num_steps=2), budget=1.0)
+    assert enough.posterior.available >= 25
+    assert not any("budget" in note for note in enough.notes)
+    assert not any("budget" in note for note in run("map", budget=0.01).notes)
+
+
+@pytest.mark.parametrize(
+    ("method", "beta"),
+    [
+        (credo.methods.BayesByBackprop(beta=0.1), 0.1),
+        (credo.replicate(credo.methods.BayesByBackprop(beta=0.1), 2), 0.1),
+        (credo.then("map", credo.subset(credo.methods.BayesByBackprop(beta=0.1), "*")), 0.1),
+        (credo.then(credo.methods.BayesByBackprop(beta=0.1), credo.methods.HMC(warmup=5)), 1.0),
+        (credo.methods.MAP(), 1.0),
+    ],
+)
+def test_beta_of_combinators_is_that_of_the_method_inside(method, beta):
+    fit = run(method, steps=2)
+    assert fit.config["beta"] == pytest.approx(beta)
+
+
 def test_thinning_keeps_every_nth_draw():
     method = credo.methods.HMC(chains=2, warmup=20, num_steps=3)
     full, thin = run(method, steps=60), run(method, steps=60, thin=3)

@@ -45,6 +45,18 @@ def test_chains_after_an_optimum_have_the_right_moments():
         np.testing.assert_allclose(draws[i].std((0, 1)) / std, 1, atol=0.2)
 
 
+def test_a_method_in_double_precision_has_the_digits_of_one_fit():
+    """Of Gaussian rows the curvature is exact, and so is the covariance: to 1e-7, which single precision has not."""
+    model = PROBLEMS[0].model()
+    found = fit_many(jax.random.key(0), credo.methods.Laplace(), model, batches(), posterior, steps=3000)
+    for i, problem in enumerate(PROBLEMS):
+        own = jax.tree.map(lambda x, i=i: x[i], found.spread)
+        factor = np.asarray(own.scale[0])
+        assert factor.dtype == np.float64
+        expected = np.sort(np.linalg.eigvalsh(problem.covariance))
+        np.testing.assert_allclose(np.sort(np.linalg.eigvalsh(factor @ factor.T)), expected, rtol=1e-7)
+
+
 def test_given_starts_are_used():
     model = PROBLEMS[0].model()
     network = {"output": {"bias": np.full((3, 1), 7.0, np.float32), "kernel": np.zeros((3, 1, 2), np.float32)}}

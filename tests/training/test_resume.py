@@ -88,6 +88,72 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
         credo.fit(jax.random.key(1), model, data, "map", steps=300, checkpoint=credo.Checkpoint(tmp_path / "c"))
 
 
+def centred(shift):
+    """A model whose prior is tight around given weights."""
+    network = credo.networks.mlp([])
+    kernel, bias = np.full((1, 1), 0.5 + shift, np.float32), np.full(1, shift, np.float32)
+    prior = credo.priors.centred_on({"network": {"output": {"kernel": kernel, "bias": bias}}}, 0.01)
+    return credo.Model(network, prior, credo.likelihoods.gaussian(0.1))
+
+
+def weights(value):
+    return {
+        "network": {"output": {"kernel": np.full((1, 1), value, np.float32), "bias": np.zeros(1, np.float32)}},
+        "likelihood": {},
+        "prior": {},
+    }
+
+
+def relu(x):
+    return jax.nn.relu(x)
+
+
+def test_arrays_of_prior_and_start_tell_runs_apart(tmp_path):
+    """Settings name an array by its shape alone: its numbers are part of the fingerprint."""
+    x = np.linspace(-1, 1, 40, dtype=np.float32)[:, None]
+    plain = credo.Model(credo.networks.mlp([]), credo.priors.normal(1.0), credo.likelihoods.gaussian(0.1))
+    runs = {
+        "prior": [{"model": centred(0.0)}, {"model": centred(3.0)}],
+        "start": [{"model": plain, "start": weights(0.0)}, {"model": plain, "start": weights(3.0)}],
+    }
+    for name, (first, other) in runs.items():
+        options = {"steps": 5, "checkpoint": credo.Checkpoint(tmp_path / name, every=0.0)}
+        found = credo.fit(jax.random.key(0), data=(x, x[:, 0]), method="map", **first, **options)
+        with pytest.raises(InputError, match="other data or settings"):
+            credo.fit(jax.random.key(0), data=(x, x[:, 0]), method="map", **other, **options)
+        again = credo.fit(jax.random.key(0), data=(x, x[:, 0]), method="map", **first, **options)
+        assert all(jax.tree.leaves(jax.tree.map(np.array_equal, found.posterior, again.posterior)))
+
+
+def test_fingerprints(tmp_path, monkeypatch):
+    """Rows of memory maps count, and functions count by their whole names."""
+    from credo.training import fingerprint as prints
+    from credo.training.source import Source
+
+    model = credo.Model(credo.networks.mlp([]), credo.priors.normal(1.0), credo.likelihoods.gaussian(0.1))
+
+    def mark(inputs, thing=None):
+        source = Source(model, (inputs, np.zeros(len(inputs), np.float32)))
+        return prints.fingerprint({}, thing, model, None, source)
+
+    def written(name, value):
+        mapped = np.memmap(tmp_path / name, np.float32, "w+", shape=(50, 2))
+        mapped[:], mapped[7] = 1.0, value
+        mapped.flush()
+        return mapped
+
+    one, other, alike = written("a", 2.0), written("b", 3.0), written("c", 2.0)
+    assert mark(one) == mark(alike) == mark(np.array(one))
+    assert mark(one) != mark(other)
+    monkeypatch.setattr(prints, "WHOLE_BYTES", 100)  # as if they were large: their times count, and rows of a sample
+    assert mark(one) == mark(one)
+    assert len({mark(one), mark(other), mark(alike)}) == 3
+    x = np.ones((5, 1), np.float32)
+    functions = (jax.nn.relu, relu, jax.tree_util.Partial(relu), [relu], {"a": 1}, {"a": 1.0}, jax.random.key(1))
+    assert len({mark(x, f) for f in functions}) == len(functions)
+    assert mark(x, functions) == mark(x, functions)
+
+
 @pytest.mark.full
 def test_resuming_a_finished_run_changes_nothing(tmp_path):
     x = np.linspace(-1, 1, 40, dtype=np.float32)[:, None]

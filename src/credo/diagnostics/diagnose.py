@@ -131,7 +131,7 @@ def diagnose(key: jax.Array, fit: Any, inputs: PyTree | None = None, num: int | 
     alarms = find_alarms(
         probe, trace, chains=kind == "chains", point=kind in ("point", "ensemble"),
         num_data=int(config.get("num_data", 0)), likelihood=fit.model.likelihood, importance=importance(fit.posterior),
-        temperature=float(config.get("temperature") or 1.0) * float(config.get("beta") or 1.0),
+        temperature=float(config.get("temperature", 1.0)) * float(config.get("beta", 1.0)),
     )  # fmt: skip
     divergent = trace.get("divergent")
     return Diagnostics(

@@ -94,7 +94,7 @@ def gradient_variance(
     inputs, targets, weight = canonical(fit, data)
     batch = Batch(inputs, targets, np.asarray(weight, np.float32), np.float32(len(targets)))
     posterior = jax.tree.map(lambda x: jnp.asarray(x)[member : member + 1], fit.posterior)
-    beta = np.float32(fit.config.get("beta") or 1.0)
+    beta = np.float32(fit.config.get("beta", 1.0))
     found = estimates(key, posterior, fit.model, batch, beta, num_samples, num)
     names = [path.removeprefix("network/") for path in paths(posterior.mean)]
     sizes = [int(np.prod(x.shape[1:])) for x in jax.tree.leaves(posterior.mean)]

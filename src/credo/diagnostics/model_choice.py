@@ -13,6 +13,7 @@ from credo.diagnostics.data import canonical
 from credo.diagnostics.draw_weights import importance
 from credo.diagnostics.lazy import arviz, quiet
 from credo.errors import InputError, Refusal
+from credo.training.config import beta_of
 
 LEAST_DRAWS = 100
 
@@ -183,7 +184,7 @@ def pointwise(fit: Any, data: Any, key: jax.Array | None, num: int | None) -> np
 
 def _check_powers(fit: Any) -> None:
     """A row that is left out must have counted once: the weights 1/p(y_n|θ) take out just that."""
-    beta, temperature = _beta(fit.config.get("settings")), float(fit.model.temperature)
+    beta, temperature = beta_of(fit.config.get("settings")), float(fit.model.temperature)
     if beta != 1 or temperature != 1:
         raise Refusal(
             "Leaving a row out divides the posterior by p(y_n|θ), but rows stand in this one as p(y_n|θ)^(1/(βT)) with "
@@ -194,16 +195,6 @@ def _check_powers(fit: Any) -> None:
             "Leaving a row out divides the posterior by p(y_n|θ), but rows stand in this one as p(y_n|θ)^w with their "
             "weights w: fit without weights."
         )
-
-
-def _beta(settings: Any) -> float:
-    """β of the method that made the posterior, which combinators hold inside of them."""
-    while isinstance(settings, dict) and "beta" not in settings:
-        settings = settings.get("second", settings.get("method"))
-    # A chain that starts at q is one of the posterior, whatever β made of q.
-    if not isinstance(settings, dict) or settings.get("inference") == "chain":
-        return 1.0
-    return float(settings["beta"])
 
 
 def _inference_data(az: Any, values: np.ndarray) -> Any:

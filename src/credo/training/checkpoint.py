@@ -3,8 +3,6 @@
 Draws that are too many for memory lie in files of their own, to which a fit appends; see `credo.training.record`.
 """
 
-import hashlib
-import json
 import os
 import shutil
 from pathlib import Path
@@ -82,6 +80,23 @@ class Checkpoint:
         saved = self._open().restore(self.newest(), args=args)["carry"]
         return jax.tree.unflatten(treedef, [saved[str(i)] for i in range(len(leaves))])
 
+    def save_start(self, stage: int, phase: int, carry: PyTree) -> None:
+        """Keep the carry of a phase's first step: a phase that turns non-finite after a resume goes back there."""
+        leaves = [np.ascontiguousarray(np.asarray(x)) for x in jax.tree.leaves(carry)]
+        # As bytes: safetensors does not know every type of JAX.
+        write_arrays(self._start(stage, phase), {str(i): x.reshape(-1).view(np.uint8) for i, x in enumerate(leaves)})
+
+    def phase_start(self, stage: int, phase: int, like: PyTree) -> PyTree:
+        """What `save_start` kept, with the structure, shapes and types of `like`."""
+        from safetensors.numpy import load_file
+
+        leaves, treedef = jax.tree.flatten(like)
+        kept = load_file(self._start(stage, phase))
+        return jax.tree.unflatten(treedef, [kept[str(i)].view(x.dtype).reshape(x.shape) for i, x in enumerate(leaves)])
+
+    def _start(self, stage: int, phase: int) -> Path:
+        return self.folder / "starts" / f"{stage}-{phase}.safetensors"
+
     def segment(self, name: str) -> dict[str, np.ndarray]:
         """The arrays of one stretch."""
         from safetensors.numpy import load_file
@@ -113,16 +128,6 @@ def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def fingerprint(config: dict[str, Any], source: Any) -> str:
-    """A digest of settings and data: a checkpoint is only resumed by the run that wrote it."""
-    digest = hashlib.sha256(json.dumps(config, sort_keys=True, default=str).encode())
-    for array in [*jax.tree.leaves(source.inputs), source.targets, source.weight]:
-        digest.update(str((array.shape, array.dtype)).encode())
-        if not isinstance(array, np.memmap):
-            digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()
 
 
 def check_fingerprint(saved: str, expected: str, folder: Path) -> None:

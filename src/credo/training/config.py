@@ -25,6 +25,16 @@ def plain(value: Any) -> Any:
     return getattr(value, "__name__", type(value).__name__)
 
 
+def beta_of(settings: Any) -> float:
+    """β of the method that made the posterior, from its settings as `plain` gives them; combinators hold it inside."""
+    while isinstance(settings, dict) and "beta" not in settings:
+        settings = settings.get("second", settings.get("method"))
+    # A chain that starts at q is one of the posterior, whatever β made of q.
+    if not isinstance(settings, dict) or settings.get("inference") == "chain":
+        return 1.0
+    return float(settings["beta"])
+
+
 def describe(method: Any, model: Any) -> dict[str, Any]:
     """The settings of a method and a model. β and T are always there: 1 is Bayes."""
     settings = plain(method)
@@ -32,6 +42,6 @@ def describe(method: Any, model: Any) -> dict[str, Any]:
         "method": method_name(method),
         "settings": settings,
         "model": plain(model),
-        "beta": settings.get("beta", 1.0),
+        "beta": beta_of(settings),
         "temperature": plain(model.temperature),
     }

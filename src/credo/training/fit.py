@@ -16,9 +16,10 @@ from credo.errors import InputError, Refusal
 from credo.methods.combine import stages as stages_of
 from credo.registry import build_method
 from credo.training.arguments import member_keys, precision
-from credo.training.checkpoint import Checkpoint, check_fingerprint, fingerprint
+from credo.training.checkpoint import Checkpoint, check_fingerprint
 from credo.training.clock import COMPILING
 from credo.training.config import describe
+from credo.training.fingerprint import fingerprint
 from credo.training.loop import Event, Host, Loop, points
 from credo.training.placement import Placement, place
 from credo.training.source import Source
@@ -149,8 +150,12 @@ class Fit:
         done = loop.records[host.stage, host.phase].trace()
         host.step = next(iter(done.values())).shape[1]
         loop.steps = host.step + steps
+        loop.epochs = loop.budget = None  # the length is now a number of steps
         host.steps = loop.steps
-        return _finish(loop, self.config | {"steps": loop.steps}, time.perf_counter(), COMPILING.seconds)
+        began = time.perf_counter() - self.timing["seconds_fit"]
+        compiled = COMPILING.seconds - self.timing["seconds_compile"]
+        config = self.config | {"steps": loop.steps, "epochs": None, "budget": None}
+        return _finish(loop, config, began, compiled)
 
     def point(self) -> Variables:
         """The best single point of every member (leading axis: member)."""
@@ -253,7 +258,7 @@ def fit(
         tuple(callbacks), Checkpoint.of(checkpoint), Host(notes=notes), progress,
     )  # fmt: skip
     if loop.checkpoint is not None:
-        loop.host.fingerprint = fingerprint(config, source)
+        loop.host.fingerprint = fingerprint(config, method, model, loop.start, source)
         if loop.checkpoint.newest() is not None:
             check_fingerprint(loop.checkpoint.host()["fingerprint"], loop.host.fingerprint, loop.checkpoint.folder)
             loop.resume()
@@ -286,7 +291,8 @@ def _finish(loop: Loop, config: dict[str, Any], began: float, compiled: float) -
         posterior = _posterior(method, model, state) if draws is None else method.posterior(model, state, draws)
         if method.precision == "float64":
             posterior = jax.tree.map(np.asarray, posterior)  # outside of the context JAX would round them
-    total, compiling = time.perf_counter() - began, COMPILING.seconds - compiled
+    total = host.seconds + time.perf_counter() - began
+    compiling = host.compiling + COMPILING.seconds - compiled
     timing = {"seconds_fit": total, "seconds_compile": compiling, "seconds_run": max(0.0, total - compiling)}
     timing["steps"] = int(next(iter(trace.values())).shape[1])
     notes = tuple(dict.fromkeys([*host.notes, *method.notes(trace), *method.remarks(traces)]))

@@ -1,8 +1,6 @@
 """The host's side of a fit: blocks one after another, with progress, retries, checkpoints and Ctrl-C."""
 
 import dataclasses
-import signal
-import threading
 import time
 from collections.abc import Callable
 from functools import partial
@@ -21,6 +19,8 @@ from credo.errors import InputError
 from credo.training.arguments import numbers, precision, shared_program
 from credo.training.block import Carry, Layout, noise_bytes, one_member, plan_sizes, run_block, step_shapes
 from credo.training.checkpoint import Checkpoint
+from credo.training.clock import COMPILING
+from credo.training.interrupt import Interrupt
 from credo.training.placement import Placement
 from credo.training.progress import Progress
 from credo.training.record import Record
@@ -29,6 +29,7 @@ from credo.training.source import Source
 PyTree = Any
 BLOCK_SECONDS = 0.3  # aim of one block: progress moves and Ctrl-C answers within about this time
 RETRIES = 8
+FEW_DRAWS = 25  # of a chain, below which a budget is said to have been too short
 STREAM_BYTES = 2**26  # batches of one block that are read from the host at once
 
 
@@ -52,7 +53,10 @@ class Host:
     step: int = 0
     steps: int = 0  # length of the phase; under a budget the current estimate
     lowered: int = 0  # how often the step size was lowered in this stage
-    seconds: float = 0.0
+    seconds: float = 0.0  # of the processes before this one, all of them and those spent compiling
+    compiling: float = 0.0
+    before: float = 0.0  # seconds that had passed when the main phase began
+    saves: int = 0  # how many checkpoints there were: a phase that starts again counts its steps anew, but not these
     notes: list[str] = dataclasses.field(default_factory=list)
     segments: list[str] = dataclasses.field(default_factory=list)
     outcome: str = "running"
@@ -81,28 +85,6 @@ def points(method: Method, model: Model, state: Any) -> Variables:
     return jax.vmap(partial(method.point, model))(state)
 
 
-class Interrupt:
-    """Turns the first Ctrl-C into a request to stop after the current block; the second one interrupts at once."""
-
-    def __init__(self) -> None:
-        self.asked = False
-
-    def _ask(self, *_: Any) -> None:
-        if self.asked:
-            raise KeyboardInterrupt
-        self.asked = True
-
-    def __enter__(self) -> "Interrupt":
-        self._main = threading.current_thread() is threading.main_thread()
-        if self._main:
-            self._old = signal.signal(signal.SIGINT, self._ask)
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        if self._main:
-            signal.signal(signal.SIGINT, self._old)
-
-
 @dataclasses.dataclass
 class Loop:
     """One fit under way. `stages` are (method, model) pairs that run one after another on the same members."""
@@ -128,8 +110,9 @@ class Loop:
         self._began = time.perf_counter()
         self._last_save = self._began
         self._data: Batch | None = None
-        self._phase_start: Any = None  # the carry at step 0 of the phase, where that is known
-        self._failed_at = -1
+        self._compiled = COMPILING.seconds
+        self._phase_start: Any = None  # the carry at step 0 of the phase
+        self._start_saved: tuple[int, int] | None = None  # the phase whose start the checkpoint holds
 
     # ------------------------------------------------------------------ set-up
     def data(self) -> Batch:
@@ -241,7 +224,9 @@ class Loop:
         record = self.records.setdefault((host.stage, host.phase), Record(place))
         unit, rate = layout.bulk * layout.thin, 0.0
         num = unit
-        self._phase_start = self.carry if host.step == 0 else None
+        if host.step == 0:
+            self._phase_start, host.before = self.carry, self._elapsed()
+        compiled = COMPILING.seconds
         bar.phase(name, host.step, host.steps)
         while host.step < host.steps:
             num = min(num, host.steps - host.step, layout.capacity)
@@ -282,6 +267,15 @@ class Loop:
             if host.outcome != "running":
                 return
             num = max(unit, int(rate * BLOCK_SECONDS) // unit * unit)
+        if timed and keeps and -(-host.step // layout.thin) < FEW_DRAWS:
+            host.notes.append(self._too_short(-(-host.step // layout.thin), COMPILING.seconds - compiled))
+
+    def _too_short(self, kept: int, compiling: float) -> str:
+        return (
+            f"The budget of {self.budget:g} s was spent when each chain had {kept} draw{'s' * (kept != 1)}: compiling "
+            f"and warm-up took {self.host.before + compiling:.1f} s before the first of them; give a larger budget or "
+            "a shorter warm-up."
+        )
 
     def _block_data(self, layout: Layout, phase: Phase, plan: Order, num: int) -> Batch:
         if not layout.streamed:
@@ -292,32 +286,30 @@ class Loop:
         return jax.device_put(batch, self.placement.by_member)
 
     def _lower(self, phase: str) -> Method:
-        """Go back to the last good block with a smaller step; to the start of the phase if that did not help; or give
-        up with a sentence."""
+        """Go back to the start of the phase with a smaller step, or give up with a sentence.
+
+        No later place would do: blocks are as long as the machine is fast, and the last good one may already be beyond
+        rescue.
+        """
         host = self.host
         smaller = self.stages[host.stage][0].smaller_step()
         if smaller is None or host.lowered >= RETRIES:
             host.outcome = "failed"
             host.notes.append(
-                f"The {phase} phase turned non-finite at step {host.step} and smaller steps did not help: "
-                "check the scale of inputs and targets, and the prior."
+                f"The {phase} phase turned non-finite and smaller steps did not help: check the scale "
+                "of inputs and targets, and the prior."
             )
             return self.method(host.stage)
         host.lowered += 1
-        where = "the last good block"
-        if self._failed_at == host.step and host.step and self._phase_start is not None:
-            # The last block was finite but already beyond rescue.
-            self.carry, host.step, where = self._phase_start, 0, "the start of the phase"
-            self.records[host.stage, host.phase].clear()
-            host.segments = [s for s in host.segments if not s.startswith(f"{host.stage}-{host.phase}-")]
-        else:
-            self._failed_at = host.step
+        self.carry, host.step = self._phase_start, 0
+        self.records[host.stage, host.phase].clear()
+        host.segments = [s for s in host.segments if not s.startswith(f"{host.stage}-{host.phase}-")]
         method = self.method(host.stage)
         value = getattr(method, str(method.step_field), None)
         size = "" if value is None else f" to {float(value):.3g}"
         host.notes.append(
-            f"Step {self._failed_at} of the {phase} phase turned non-finite; went back to {where} and lowered "
-            f"{method.step_field or 'the step size'}{size}."
+            f"The {phase} phase turned non-finite; it began again with {method.step_field or 'the step size'} "
+            f"lowered{size}."
         )
         return method
 
@@ -336,14 +328,18 @@ class Loop:
         """Write a checkpoint of this moment."""
         host = self.host
         assert self.checkpoint is not None
+        host.saves += 1
         segments = {}
         for (stage, phase), record in self.records.items():  # that of a phase that is over may have grown, too
             if segment := record.unsaved():
-                segments[f"{stage}-{phase}-{record.steps:012d}.safetensors"] = segment
+                segments[f"{stage}-{phase}-{host.saves:012d}.safetensors"] = segment
         host.segments += segments
-        saved = dataclasses.replace(host, seconds=self._elapsed(), outcome="running")
-        number = (host.stage * 100 + host.phase) * 10**9 + host.step
-        self.checkpoint.save(number, self.carry, dataclasses.asdict(saved), segments)
+        if self._start_saved != (host.stage, host.phase):
+            self._start_saved = (host.stage, host.phase)
+            self.checkpoint.save_start(*self._start_saved, self._phase_start)
+        compiling = host.compiling + COMPILING.seconds - self._compiled
+        saved = dataclasses.replace(host, seconds=self._elapsed(), compiling=compiling, outcome="running")
+        self.checkpoint.save(host.saves, self.carry, dataclasses.asdict(saved), segments)
         self._last_save = time.perf_counter()
 
     def resume(self) -> None:
@@ -354,6 +350,8 @@ class Loop:
         with precision(self.stages[host.stage][0]):
             like = self._like(host.stage)
             self.carry = jax.device_put(self.checkpoint.restore(like), self.placement.by_member)
+            start = self.checkpoint.phase_start(host.stage, host.phase, like)
+            self._phase_start = jax.device_put(start, self.placement.by_member)
         for name in host.segments:
             stage, phase, _ = name.split("-")
             key = (int(stage), int(phase))

@@ -19,7 +19,7 @@ from credo.core.tree import num_bytes, take
 from credo.data.batches import order
 from credo.errors import Refusal
 from credo.methods.combine import stages
-from credo.training.arguments import numbers
+from credo.training.arguments import numbers, precision
 from credo.training.block import Carry, Layout, noise_bytes, plan_sizes, run_member, step_shapes
 
 PyTree = Any
@@ -82,7 +82,9 @@ def fit_many(
     study = Study(use, rows, steps, thin, group, None if batch_size is None else min(batch_size, rows))
     mesh = Mesh(np.array(devices), ("fit",))
     arguments = (prepared, (keys, pad(data), pad(start), pad(extra)))
-    results = _run(study, mesh, method.members, *arguments)
+    double = next((part for part in parts if part.precision == "float64"), method)
+    with precision(double):  # one program, hence one precision: arrays of single precision stay what they are
+        results = _run(study, mesh, method.members, *arguments)
     return jax.tree.map(lambda x: np.asarray(x)[:count], results)
 
 

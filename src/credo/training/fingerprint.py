@@ -1,0 +1,74 @@
+"""A digest of all that decides a run's numbers: a checkpoint is only resumed by the run that wrote it."""
+
+import dataclasses
+import functools
+import hashlib
+import json
+import os
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+PyTree = Any
+WHOLE_BYTES = 2**28  # memory maps up to this size are read whole
+SAMPLE_ROWS = 4096  # of larger ones
+
+
+def fingerprint(config: dict[str, Any], method: Any, model: Any, start: PyTree, source: Any) -> str:
+    """A digest of the settings, of every number of method, model and start, and of the data.
+
+    Functions count by their names: a closure that holds other values under the same name is not told apart.
+    """
+    digest = hashlib.sha256(json.dumps(config, sort_keys=True, default=str).encode())
+    for thing in (method, model, start):
+        _feed(digest, thing)
+    for array in [*jax.tree.leaves(source.inputs), source.targets, source.weight]:
+        _feed_array(digest, array)
+    return digest.hexdigest()
+
+
+def _feed(digest: Any, value: Any) -> None:
+    if isinstance(value, np.ndarray | np.generic | jax.Array):
+        _feed_array(digest, value)
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        _feed_name(digest, type(value))
+        for field in dataclasses.fields(value):
+            digest.update(f".{field.name}=".encode())
+            _feed(digest, getattr(value, field.name))
+    elif isinstance(value, dict | list | tuple):
+        pairs = sorted(value.items(), key=lambda p: str(p[0])) if isinstance(value, dict) else enumerate(value)
+        digest.update(f"{type(value).__name__} of {len(value)}".encode())
+        for name, part in pairs:
+            digest.update(f"[{name}]=".encode())
+            _feed(digest, part)
+    elif value is None or isinstance(value, str | int | float | bool | complex):
+        digest.update(f"{value!r};".encode())
+    elif isinstance(value, functools.partial):
+        _feed(digest, (value.func, value.args, value.keywords))
+    elif hasattr(value, "__qualname__"):
+        _feed_name(digest, value)
+    else:  # what a library made: its name and, where JAX can take it apart, its parts
+        _feed_name(digest, type(value))
+        leaves = jax.tree.leaves(value)
+        if not any(leaf is value for leaf in leaves):
+            _feed(digest, leaves)
+
+
+def _feed_name(digest: Any, thing: Any) -> None:
+    digest.update(f"{getattr(thing, '__module__', '')}.{thing.__qualname__};".encode())
+
+
+def _feed_array(digest: Any, array: Any) -> None:
+    if jnp.issubdtype(array.dtype, jax.dtypes.prng_key):
+        array = jax.random.key_data(array)
+    digest.update(str((array.shape, array.dtype)).encode())
+    file = getattr(array, "filename", None)  # of memory maps alone
+    if file is not None and array.nbytes > WHOLE_BYTES:
+        # To read all of it would take as long as a fit; who writes to the file changes its time.
+        told = os.stat(file)
+        digest.update(str((told.st_size, told.st_mtime_ns)).encode())
+        array = array[np.unique(np.linspace(0, len(array) - 1, SAMPLE_ROWS).astype(int))]
+    whole = np.ascontiguousarray(np.asarray(array))
+    digest.update(repr(whole.tolist()).encode() if whole.dtype.hasobject else whole.reshape(-1).view(np.uint8))
