@@ -32,6 +32,8 @@ class PSGLD(SGLD):
 
     damping: float = leaf(default=0.01)
 
+    equilibrates = False
+
     @property
     def piloted(self) -> bool:
         return True
@@ -46,7 +48,7 @@ class PSGLD(SGLD):
         """g² + z ⊙ Hz. At the mode gradients are noise alone; over the posterior E[(∂U/∂θ_i)²] = E[∂²U/∂θ_i²] joins."""
         return jax.tree.map(lambda z, g, w: g**2 + z * w, probe, gradient, product)
 
-    def root(self, square: PyTree) -> PyTree:
+    def root(self, square: PyTree, scale: PyTree) -> PyTree:
         spread = jax.tree.map(lambda s: jnp.sqrt(jnp.abs(s) + TINY), square)
         mean = _mean(spread)
         bounded = jax.tree.map(lambda s: 1 / (self.damping * mean + s), spread)

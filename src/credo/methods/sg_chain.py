@@ -22,7 +22,9 @@ from credo.methods.sg_tuning import (
     Landscape,
     Pilot,
     direction,
+    ends_round,
     landscape,
+    next_round,
     normal_like,
     observe,
     signs_like,
@@ -82,6 +84,7 @@ class StochasticMethod(Method):
 
     default_steps = 5000
     step_field = "step_scale"
+    equilibrates = True  # does the preconditioner come from rounds of scaled probes?
 
     @property
     def members(self) -> int:
@@ -127,13 +130,12 @@ class StochasticMethod(Method):
         raise TypeError(f"{type(self).__name__} does not say its step size")
 
     def square(self, probe: PyTree, gradient: PyTree, product: PyTree) -> PyTree:
-        """What the pilot averages for the preconditioner: (Hz)², whose mean is the diagonal of H²."""
+        """What the pilot averages for the preconditioner: (HDz)², whose mean is Σ_j H_ij² D_j²."""
         return jax.tree.map(jnp.square, product)
 
-    def root(self, square: PyTree) -> PyTree:
-        """P^½ for P = diag(H²)^{-½}: |curvature| with its couplings, positive also where the posterior is not
-        concave."""
-        return jax.tree.map(lambda s: (s + TINY) ** -0.25, square)
+    def root(self, square: PyTree, scale: PyTree) -> PyTree:
+        """D = P^½ after a round that began with `scale`: rows of DHD are to be equally long."""
+        return jax.tree.map(lambda s, d: jnp.sqrt(d) * (s + TINY) ** -0.25, square, scale)
 
     def move(self, noise: PyTree, gradient: PyTree, state: StochasticState, rate: jax.Array) -> tuple[PyTree, PyTree]:
         """New position and momentum; `rate` multiplies the simulated time squared (SGHMC) or the time (SGLD)."""
@@ -233,7 +235,7 @@ class StochasticMethod(Method):
         self, probe: PyTree, model: Model, phase: Phase, state: StochasticState, batch: Batch
     ) -> tuple[StochasticState, Info]:
         pilot: Pilot = state.pilot
-        root = jax.tree.map(lambda r, o: jnp.where(pilot.count > 0, r, o), self.root(pilot.square), state.root)
+        root = state.root
         negative = jax.grad(lambda p: -self.log_density(model, state, batch)(p))
         way = direction(pilot, probe, root, phase.steps)
         gradient, product = jax.jvp(negative, (state.position,), (way,))
@@ -242,7 +244,8 @@ class StochasticMethod(Method):
             place = jax.tree.map(lambda p, r, s: p + r * s, state.position, root, pilot.signs)
             gradient = jax.tree.map(jnp.negative, self.gradient(model, state, place, batch)[1])
         pilot = observe(pilot, probe, root, gradient, product, square, phase.steps)
-        root = self.root(pilot.square)
+        root = self.root(pilot.square, pilot.scale)
+        pilot = next_round(pilot, root, ends_round(state.pilot, phase.steps) & self.equilibrates)
         land = landscape(pilot, root, batch)
         choice = self.choose(land)
         new = dataclasses.replace(

@@ -11,8 +11,15 @@ Relative errors of a variance, with x = ηλ (SGLD) and a = h√λ, γ the frict
     SGHMC   none (BAOAB),                        aρ√λ/2γ · min(1, n²a²/12)    from the gradient noise.
 
 The step is the largest for which each stays below a tolerance at the largest curvature.
+
+The metric is diagonal, P = D², and D makes the rows of the Hessian equally long, Σ_j (D_i H_ij D_j)² = 1: |curvature|
+with its couplings, positive also where the posterior is not concave, and the same whatever units the parameters have.
+(D = diag(H²)^{-¼}, one round of this, is not: a column of small numbers would be held back by its coupling to large
+ones.) With random signs z the mean of (HDz)² is Σ_j H_ij² D_j², and D ← √(D / √·) is the damped iteration of Ruiz
+(2001), A scaling algorithm to equilibrate both rows and columns norms in matrices.
 """
 
+import dataclasses
 from typing import Any, NamedTuple
 
 import jax
@@ -57,8 +64,10 @@ class Pilot:
     look along the directions of largest and of smallest curvature in turn."""
 
     count: jax.Array = leaf()
-    square: PyTree = leaf()  # mean of what the preconditioner is made of
-    diagonal: PyTree = leaf()  # mean of z ⊙ Hz, whose expectation is the diagonal of H
+    scale: PyTree = leaf()  # P^½ of the rounds before this one, by which probes are scaled
+    probes: jax.Array = leaf()  # of this round
+    square: PyTree = leaf()  # mean, over this round, of what the preconditioner is made of
+    diagonal: PyTree = leaf()  # mean of z ⊙ HDz / D, whose expectation is the diagonal of H
     signs: PyTree = leaf()  # the last probe: a typical place is one standard deviation off in every parameter
     top: PyTree = leaf()
     bottom: PyTree = leaf()
@@ -76,7 +85,8 @@ def start_pilot(key: jax.Array, position: PyTree) -> Pilot:
     top, bottom = (_unit(normal_like(k, position)) for k in keys)
     zero, one = jnp.zeros(()), jnp.ones(())
     ones = jax.tree.map(jnp.ones_like, position)
-    return Pilot(jnp.zeros((), jnp.int32), zeros, zeros, ones, top, bottom, zeros, one, one, zero, zero)
+    none = jnp.zeros((), jnp.int32)
+    return Pilot(none, ones, none, zeros, zeros, ones, top, bottom, zeros, one, one, zero, zero)
 
 
 def probing(pilot: Pilot, steps: Any) -> jax.Array:
@@ -84,12 +94,19 @@ def probing(pilot: Pilot, steps: Any) -> jax.Array:
     return pilot.count < jnp.maximum(steps // 3, 1)
 
 
+def ends_round(pilot: Pilot, steps: Any) -> jax.Array:
+    """Does a round of probes end with this step? Three short ones bring D near, and half of the probes fix it."""
+    probes = jnp.maximum(steps // 3, 1)
+    return jnp.any(pilot.count + 1 == jnp.stack([probes // 6, probes // 3, probes // 2]))
+
+
 def direction(pilot: Pilot, probe: PyTree, root: PyTree, steps: Any) -> PyTree:
-    """Where to look at this step: the probe, then P^½ times the top or the bottom direction."""
+    """Where to look at this step: the scaled probe, then P^½ times the top or the bottom direction."""
     first, even = probing(pilot, steps), pilot.count % 2 == 0
     return jax.tree.map(
-        lambda z, r, t, b: jnp.where(first, z, r * jnp.where(even, t, b)), probe, root, pilot.top, pilot.bottom
-    )
+        lambda z, d, r, t, b: jnp.where(first, d * z, r * jnp.where(even, t, b)),
+        probe, pilot.scale, root, pilot.top, pilot.bottom,
+    )  # fmt: skip
 
 
 def observe(
@@ -107,7 +124,7 @@ def observe(
     """
     first, even = probing(pilot, steps), pilot.count % 2 == 0
     seen = pilot.count - jnp.maximum(steps // 3, 1)  # steps since the preconditioner was fixed
-    share = jnp.where(first, 1.0 / (pilot.count + 1.0), 0.0)
+    share = jnp.where(first, 1.0 / (pilot.probes + 1.0), 0.0)
     scaled = jax.tree.map(jnp.multiply, root, product)
     vector = jax.tree.map(lambda t, b: jnp.where(even, t, b), pilot.top, pilot.bottom)
     quotient = dot(vector, scaled)
@@ -133,11 +150,19 @@ def observe(
     across = pilot.across + fresh * (dot(before, after) - pilot.across)
     return Pilot(
         pilot.count + 1,
+        pilot.scale,
+        pilot.probes + 1,
         jax.tree.map(lambda s, new: s + share * (new - s), pilot.square, square),
-        jax.tree.map(lambda d, z, w: d + share * (z * w - d), pilot.diagonal, probe, product),
+        jax.tree.map(lambda d, z, w, r: d + share * (z * w / r - d), pilot.diagonal, probe, product, pilot.scale),
         jax.tree.map(lambda s, z: jnp.where(first, z, s), pilot.signs, probe),
         top, bottom, mean, largest, smallest, along, across,
     )  # fmt: skip
+
+
+def next_round(pilot: Pilot, root: PyTree, ends: jax.Array) -> Pilot:
+    """The pilot, scaling its probes by what a round that ends has found."""
+    scale = jax.tree.map(lambda old, new: jnp.where(ends, new, old), pilot.scale, root)
+    return dataclasses.replace(pilot, scale=scale, probes=jnp.where(ends, 0, pilot.probes))
 
 
 def landscape(pilot: Pilot, root: PyTree, batch: Batch) -> Landscape:
