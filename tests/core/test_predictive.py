@@ -132,6 +132,21 @@ def test_quantiles_of_counts_are_exact(level):
     np.testing.assert_array_equal(p.quantile(level), (whole >= level).argmax(-1))
 
 
+@pytest.mark.parametrize("far", [18.0, 25.0, 60.0])
+def test_one_draw_that_extrapolates_leaves_the_quantiles_of_counts_alone(far):
+    """Its rate makes mean and spread huge; 1 % of the mixture moves no quantile up to 95 %."""
+    log_rates = np.full((100, 2, 1), np.log([[3.0], [2000.0]]), np.float32)
+    log_rates[-1] = far
+    flat = Flat(jnp.asarray(log_rates), {}, jnp.full(100, -np.log(100)))
+    poisson = Predictive(credo.likelihoods.poisson(), lambda: iter([(slice(0, 2), flat)]), 2, flat=True)
+    wide = Predictive(credo.likelihoods.negative_binomial(2.0), lambda: iter([(slice(0, 2), flat)]), 2, flat=True)
+    rates = np.array([3.0, 2000.0])
+    for level in (0.01, 0.05, 0.5, 0.95):
+        np.testing.assert_array_equal(poisson.quantile(level), stats.poisson(rates).ppf(level / 0.99))
+        np.testing.assert_array_equal(wide.quantile(level), stats.nbinom(2, 2 / (2 + rates)).ppf(level / 0.99))
+    assert poisson.quantile(0.995).min() > np.exp(min(far, 30) - 1)
+
+
 def test_chunks_do_not_change_answers():
     """Kept, recomputed, in one chunk or in many: the same numbers."""
     x = np.linspace(-2, 2, 300).astype(np.float32)[:, None]

@@ -4,6 +4,7 @@ Every function takes the likelihood and a `Flat` of draws and returns one value 
 once for each likelihood's structure and shape.
 """
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -15,6 +16,8 @@ from credo.core.likelihood import Likelihood
 from credo.core.posterior import Draws
 
 PyTree = Any
+Below = Callable[[jax.Array], jax.Array]  # is P(Y ≤ y) below the level?
+MOST = 1e18  # of a count: distribution functions go no further
 
 
 class Flat(NamedTuple):
@@ -83,35 +86,56 @@ def cdf(likelihood: Likelihood, draws: Flat, targets: jax.Array) -> jax.Array:
 
 @jax.jit
 def quantile(likelihood: Likelihood, draws: Flat, level: jax.Array) -> jax.Array:
-    """The smallest y with P(Y ≤ y) ≥ level [n, k], by bisection of the mixture's CDF.
-
-    Bisection runs over u in (−1, 1) with y = centre + spread · u/(1 − u²), which reaches every real number: there is
-    no bracket to find, and the CDF (slow to compile for some likelihoods) stands in the program once.
-    """
+    """The smallest y with P(Y ≤ y) ≥ level [n, k], by bisection of the mixture's CDF."""
     found = moments(likelihood, draws)
-    centre = found["mean"]
-    spread = jnp.clip(jnp.sqrt(found["aleatoric"] + found["epistemic"]), 1e-6, 1e12)
+    spread = jnp.sqrt(found["aleatoric"] + found["epistemic"])
+    search = _quantile_of_counts if likelihood.kind == "counts" else _quantile_of_reals
+    return search(lambda y: cdf(likelihood, draws, y) < level, found["mean"], spread, level)
+
+
+def _quantile_of_reals(below: Below, mean: jax.Array, spread: jax.Array, level: jax.Array) -> jax.Array:
+    """Bisection over u in (−1, 1) with y = mean + spread · u/(1 − u²), which reaches every real number.
+
+    There is no bracket to find, and the CDF (slow to compile for some likelihoods) stands in the program once.
+    """
+    spread = jnp.clip(spread, 1e-6, 1e12)
 
     def at(u: jax.Array) -> jax.Array:
-        return centre + spread * u / (1.0 - u * u)
+        return mean + spread * u / (1.0 - u * u)
 
-    def halve(edges: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array, jax.Array]:
-        low, high, count = edges
+    def halve(_: Any, ends: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        low, high = ends
         middle = 0.5 * (low + high)
-        below = cdf(likelihood, draws, at(middle)) < level
-        return jnp.where(below, middle, low), jnp.where(below, high, middle), count + 1
+        lower = below(at(middle))
+        return jnp.where(lower, middle, low), jnp.where(lower, high, middle)
 
-    def wide(edges: tuple[jax.Array, jax.Array, jax.Array]) -> jax.Array:
-        low, high, count = edges
-        if likelihood.kind != "counts":
-            return count < 30
-        # A CDF of counts jumps at whole numbers: no more is to be learned once the ends are neighbours.
-        apart = jnp.floor(at(high)) - jnp.maximum(jnp.floor(at(low)), -1.0)
-        return (count < 60) & (apart > 1).any()
+    return at(jax.lax.fori_loop(0, 30, halve, (jnp.full_like(mean, -1.0), jnp.full_like(mean, 1.0)))[1])
 
-    ends = (jnp.full_like(centre, -1.0), jnp.full_like(centre, 1.0), jnp.zeros((), jnp.int32))
-    value = at(jax.lax.while_loop(wide, halve, ends)[1])
-    return jnp.floor(value) if likelihood.kind == "counts" else value
+
+def _quantile_of_counts(below: Below, mean: jax.Array, spread: jax.Array, level: jax.Array) -> jax.Array:
+    """Bisection over whole numbers between Cantelli's ends mean − spread √((1−p)/p) and mean + spread √(p/(1−p)).
+
+    Whole numbers are exact in single precision up to 2²⁴, however large mean and spread are: one draw that extrapolates
+    can make them huge and leave the quantile small. Halves are equal in log(y + 2), so that huge ends cost few steps.
+    """
+    slack = 1.0 + 0.01 * spread + 1e-5 * mean  # what rounding may have moved the ends by
+    low = jnp.floor(jnp.maximum(mean - spread * jnp.sqrt((1.0 - level) / level) - slack, -1.0))
+    high = jnp.floor(jnp.minimum(mean + spread * jnp.sqrt(level / (1.0 - level)) + slack, MOST))
+
+    def between(low: jax.Array, high: jax.Array) -> jax.Array:
+        return jnp.clip(jnp.floor(jnp.sqrt((low + 2.0) * (high + 2.0))) - 2.0, low + 1.0, high - 1.0)
+
+    def apart(ends: tuple[jax.Array, jax.Array]) -> jax.Array:
+        middle = between(*ends)
+        return ((middle > ends[0]) & (middle < ends[1])).any()
+
+    def halve(ends: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        low, high = ends
+        middle = between(low, high)
+        inside, lower = (middle > low) & (middle < high), below(middle)
+        return jnp.where(inside & lower, middle, low), jnp.where(inside & ~lower, middle, high)
+
+    return jax.lax.while_loop(apart, halve, (low, high))[1]
 
 
 @partial(jax.jit, static_argnames="num")
