@@ -103,6 +103,44 @@ def test_one_step_is_what_predict_says(fitted):
     assert "2 values" in str(scored)
 
 
+WINDING = {
+    "linearised": ("laplace", {"steps": 300}),
+    "masks on activations": (credo.methods.MCDropout(masks="activations"), {"steps": 300}),
+    "masks on weights": (credo.methods.MCDropout(rate=0.3, masks="weights"), {"steps": 300}),
+    "last layer": ("last_layer", {"steps": 300}),
+    "members": (credo.methods.DeepEnsemble(size=3), {"steps": 300}),
+}
+
+
+@pytest.fixture(scope="module")
+def winding():
+    rng, values = np.random.default_rng(0), [0.0]
+    for _ in range(80):
+        values.append(2 * np.sin(values[-1]) + 0.3 * rng.normal())
+    return np.array(values[1:])
+
+
+@pytest.mark.parametrize("name", WINDING)
+def test_paths_begin_in_the_way_in_which_the_posterior_predicts(name, winding):
+    """The first step of 20,000 paths has the mean and the spread of `predict`, whose own error adds that of 1,000
+    draws: 5 standard errors of both."""
+    method, how = WINDING[name]
+    network = credo.networks.mlp([8], dropout=0.3 if name == "masks on activations" else 0.0)
+    model = autoregression(winding, 1, key=jax.random.key(0), method=method, network=network, **how)
+    at = (model.last - model.shift) / model.scale
+    wanted = credo.predict(jax.random.key(1), model.fit, at[None], num_samples=1000).rescaled(model.shift, model.scale)
+    found = model.forecast(jax.random.key(2), 1, PATHS)
+    error = wanted.std[0] * (1 / PATHS + 1 / 1000) ** 0.5
+    assert abs(found.mean[0] - wanted.mean[0]) < 5 * error
+    assert abs(found.std[0] / wanted.std[0] - 1) < 0.1
+
+
+def test_a_path_that_explodes_has_no_holes(winding):
+    model = autoregression(2.0 ** np.arange(12.0), 1, key=jax.random.key(0), nodes=0, method="map", steps=500)
+    paths = model.forecast(jax.random.key(1), 400, 50).paths
+    assert not np.isnan(paths).any()
+
+
 def test_paths_are_reproducible(fitted):
     _, model = fitted
     one, two, other = (model.forecast(jax.random.key(k), 3, 7).paths for k in (0, 0, 1))

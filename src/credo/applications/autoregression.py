@@ -11,16 +11,15 @@ import numpy as np
 
 from credo.applications.backtest import Backtest
 from credo.applications.forecast import Forecast, OneStep
+from credo.applications.functions import Functions, drawn_functions
 from credo.core.model import Model
-from credo.core.network import Variables
 from credo.core.predict import predict
-from credo.errors import InputError, Refusal
+from credo.errors import InputError
 from credo.likelihoods import gaussian
 from credo.networks import Recurrent, shallow
 from credo.priors import fan_in_normal, inverse_gamma, node_hierarchy
 from credo.training.fit import Fit, fit
 
-PyTree = Any
 LEAST_MORE = 2  # rows beyond the number of lags
 
 
@@ -59,8 +58,10 @@ class Autoregression:
     def forecast(self, key: jax.Array, horizon: int, num_paths: int = 1000) -> Forecast:
         """Simulate the series onwards.
 
-        A path takes one draw of weights and noise and feeds its own values back, noise included at every step. Where
-        there are fewer draws than paths, several paths share a draw.
+        A path takes one draw of the function and of its noise, in the way in which the posterior predicts (a whole
+        network, one linearised at its centre, or one under the same masks at every step), and feeds its own values
+        back, noise included at every step: the first step is what `one_step` says. Where there are fewer draws than
+        paths, several paths share a draw.
 
         Args:
             key: a JAX key; the same key gives the same paths.
@@ -116,12 +117,9 @@ class Autoregression:
         """Paths [origins, paths, horizon] that follow each past, the newest value first."""
         _whole(horizon, "horizon")
         _whole(num_paths, "num_paths")
-        if not hasattr(self.fit.posterior, "sample"):
-            raise Refusal("A path needs one draw of the weights at all its steps, and this posterior has no weights.")
         key_draws, key_order, key_paths = jax.random.split(key, 3)
-        draws = self.fit.posterior.sample(key_draws, num_paths)
-        available = len(jax.tree.leaves(draws)[0])
-        order = jax.random.permutation(key_order, available)[np.arange(num_paths) % available]
+        draws = drawn_functions(key_draws, self.fit.posterior, num_paths)
+        order = jax.random.permutation(key_order, len(draws))[np.arange(num_paths) % len(draws)]
         windows = jnp.asarray(self._standardised(pasts), jnp.float32)
         paths = _simulate(key_paths, self.fit.model, draws, order, windows, self.lags, int(horizon))
         return self.shift + self.scale * np.asarray(paths, np.float64)
@@ -237,7 +235,7 @@ def lagged(values: np.ndarray, lags: Sequence[int]) -> tuple[np.ndarray, np.ndar
 def _simulate(
     key: jax.Array,
     model: Model,
-    draws: PyTree,
+    draws: Functions,
     order: jax.Array,
     windows: jax.Array,
     lags: tuple[int, ...],
@@ -247,12 +245,11 @@ def _simulate(
     back = np.asarray(lags) - 1  # the window has the newest value first
 
     def one_path(key: jax.Array, window: jax.Array, index: jax.Array) -> jax.Array:
-        params = jax.tree.map(lambda x: x[index], draws)
-        noise = model.complete(params)["likelihood"]
-
         def step(window: jax.Array, key: jax.Array) -> tuple[jax.Array, jax.Array]:
-            outputs, _ = model.outputs(Variables(params, {}), window[back][None])
+            outputs, noise = draws.at(model, index, window[back][None])
             value = model.likelihood.sample(key, noise, outputs)[0, 0].astype(window.dtype)
+            # An explosive path ends at the infinity that it went to, not at ∞ − ∞.
+            value = jnp.where(jnp.isnan(value), jnp.copysign(jnp.inf, window[0]), value)
             return jnp.concatenate([value[None], window[:-1]]), value
 
         return jax.lax.scan(step, window, jax.random.split(key, horizon))[1]
