@@ -214,6 +214,56 @@ def test_a_rival_that_fails_loses(monkeypatch):
     assert "fan_in_normal:1 failed, fan_in_normal:3 -1.500" in taken.why
 
 
+def last_wins(monkeypatch):
+    """Pilots in which every rival is better than those before it; the rivals that were tried."""
+    tried = []
+
+    def scores(choice, model_of, *_):
+        tried.append(model_of)
+        return [float(len(tried))]
+
+    monkeypatch.setattr(pilot, "_scores", scores)
+    return tried
+
+
+@pytest.mark.parametrize("names", [("no", "yes"), ("a", "b", "c")])
+def test_labels_may_be_wrong_unless_a_likelihood_is_named(names, monkeypatch):
+    rng = np.random.default_rng(0)
+    x, labels = rng.normal(size=(90, 2)), np.array(names)[rng.integers(len(names), size=90)]
+    quick = {"steps": 3, "settings": {"warmup": 5, "num_steps": 2, "size": 2, "longest": 20}}
+    tried = last_wins(monkeypatch)
+    model = BayesianClassifier(random_state=0, **quick).fit(x, labels)
+    assert len(tried) == 3
+    assert isinstance(model.fit_.model.likelihood, credo.likelihoods.Mislabelled)
+    assert "Of 3 models fan_in_normal:4 mislabelled predicts best" in model.why_
+    assert model.predict_proba(x).shape == (90, len(names))
+    frame = pd.DataFrame(x, columns=["u", "v"]).assign(label=labels)
+    encoder = TableEncoder.learn(frame, "label")
+    arguments = (encoder, encoder.arrays(frame)[:3], None)
+    assert auto.chosen_for(*arguments, {}, None, 0).settings["likelihood"] == "mislabelled"
+    tried.clear()
+    named = BayesianClassifier(likelihood="categorical", random_state=0, **quick).fit(x, labels)
+    assert isinstance(named.fit_.model.likelihood, credo.likelihoods.Categorical)
+    assert len(tried) == 2
+    assert "likelihood" not in auto.chosen_for(*arguments, {"likelihood": "categorical"}, None, 0).settings
+
+
+def test_wrong_labels_are_found_by_the_pilot():
+    """A fifth of the labels of a sharp rule is wrong: that many labels contradict their neighbours, and without a
+    share of wrong labels a network must be unsure everywhere."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(400, 2)).astype(np.float32)
+    y = np.where(rng.random(400) < 0.2, rng.integers(2, size=400), x[:, 0] + x[:, 1] > 0).astype(np.int32)
+    choice = auto.choose("binary", 400, 2, outputs=2, device="cpu")
+
+    def model(rival):
+        likelihood = credo.likelihoods.mislabelled(2) if "likelihood" in rival else credo.likelihoods.categorical(2)
+        return credo.Model(credo.networks.mlp([4], "tanh"), credo.priors.normal(3.0), likelihood)
+
+    taken = auto.compete(choice, model, (x, y, np.ones(400, np.float32)), 0)
+    assert taken.settings["likelihood"] == "mislabelled"
+
+
 def test_a_shallow_network_keeps_its_own_prior(monkeypatch):
     monkeypatch.setattr(pilot, "_scores", lambda *_: pytest.fail("a pilot was run"))
     frame = regression_frame(80)

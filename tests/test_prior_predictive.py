@@ -19,6 +19,7 @@ LIKELIHOODS = {
     "student_t": credo.likelihoods.student_t(),
     "bernoulli": credo.likelihoods.bernoulli(),
     "categorical": credo.likelihoods.categorical(3),
+    "mislabelled": credo.likelihoods.mislabelled(3),
     "poisson": credo.likelihoods.poisson(),
     "negative_binomial": credo.likelihoods.negative_binomial(),
 }

@@ -47,8 +47,8 @@ PRIORS: dict[str, Callable[..., Any]] = {
 }
 LIKELIHOODS: dict[str, tuple[str, ...]] = {
     "regression": ("gaussian", "student_t", "heteroscedastic", "heteroscedastic_t"),
-    "binary": ("bernoulli", "categorical"),
-    "multiclass": ("categorical",),
+    "binary": ("bernoulli", "categorical", "mislabelled"),
+    "multiclass": ("categorical", "mislabelled"),
     "count": ("negative_binomial", "poisson"),
 }
 MODEL_OPTIONS = ("prior", "likelihood", "noise", "temperature")
@@ -232,7 +232,8 @@ def parse_likelihood(text: Any, task: str = "regression", num_classes: int = 0) 
         raise InputError(
             f"A {task} target has no likelihood {name!r}.{did_you_mean(name, known)} It takes {', '.join(known)}."
         )
-    return _called(getattr(likelihoods, name), [num_classes] if name == "categorical" else numbers, text)
+    own = [num_classes, *numbers] if task in ("binary", "multiclass") and name != "bernoulli" else numbers
+    return _called(getattr(likelihoods, name), own, text)
 
 
 def _with_noise(likelihood: Any, noise: Any, encoder: TableEncoder) -> Any:

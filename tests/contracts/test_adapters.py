@@ -101,6 +101,7 @@ LIKELIHOODS = {
     "heteroscedastic_t": (credo.likelihoods.heteroscedastic_t(), Y),
     "multi_output": (credo.likelihoods.gaussian(), np.stack([Y, -Y], 1)),
     "categorical": (credo.likelihoods.categorical(3), LABELS),
+    "mislabelled": (credo.likelihoods.mislabelled(3), LABELS),
     "bernoulli": (credo.likelihoods.bernoulli(), LABELS > 0),
     "poisson": (credo.likelihoods.poisson(), np.floor(3 + 2 * Y)),
     "negative_binomial": (credo.likelihoods.negative_binomial(), np.floor(3 + 2 * Y)),

@@ -15,6 +15,7 @@ from credo.likelihoods import (
     gaussian,
     heteroscedastic,
     heteroscedastic_t,
+    mislabelled,
     negative_binomial,
     poisson,
     student_t,
@@ -33,6 +34,8 @@ CASES = {
     "heteroscedastic_t_known": (heteroscedastic_t(df=5.0), REAL),
     "heteroscedastic_t": (heteroscedastic_t(), REAL),
     "categorical": (categorical(3), LABELS),
+    "mislabelled_known": (mislabelled(3, 0.1), LABELS),
+    "mislabelled": (mislabelled(3), LABELS),
     "bernoulli": (bernoulli(), LABELS),
     "poisson": (poisson(), COUNTS),
     "negative_binomial_known": (negative_binomial(2.0), COUNTS),
@@ -127,7 +130,7 @@ def test_only_learned_parameters_change_by_inferring(likelihood, targets):
     assert not inferring.point
     assert (inferring != likelihood) == likelihood.point
     targets, params, _ = setting(likelihood, targets)
-    modes = [getattr(likelihood, name, None) for name in ("noise", "dispersion", "tails")]
+    modes = [getattr(likelihood, name, None) for name in ("noise", "dispersion", "tails", "share")]
     mode = next((mode for mode in modes if mode is not None), "known")
     assert bool(params) == (mode != "known")
     if likelihood.point:
@@ -163,7 +166,7 @@ def test_count_targets(likelihood):
             likelihood.prepare(bad)
 
 
-@pytest.mark.parametrize("likelihood", [categorical(2), bernoulli()])
+@pytest.mark.parametrize("likelihood", [categorical(2), bernoulli(), mislabelled(2)])
 def test_class_targets(likelihood):
     for good in (LABELS, LABELS[:, None], LABELS.astype(float), LABELS.astype(bool), LABELS.astype(np.uint8)):
         prepared = likelihood.prepare(good)
@@ -196,6 +199,9 @@ def test_class_targets(likelihood):
         (lambda: heteroscedastic_t(df=2.0), "above 2"),
         (lambda: categorical(1), "at least 2, got 1"),
         (lambda: categorical(2.5), "at least 2, got 2.5"),
+        (lambda: mislabelled(1), "at least 2, got 1"),
+        (lambda: mislabelled(3, 1.0), "between 0 and 1, got 1.0"),
+        (lambda: mislabelled(3, "few"), "share must be a number"),
         (lambda: negative_binomial(-1.0), "dispersion must be a positive"),
         (lambda: negative_binomial("free"), "dispersion must be"),
         (lambda: default_likelihood("ranking"), "Unknown task 'ranking'; choose one of regression"),

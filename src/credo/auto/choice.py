@@ -35,6 +35,8 @@ DEEP, WIDE = "mlp:32,32,32:tanh", "mlp:100,100,100"
 ROBUST = "heteroscedastic_t:0.01"
 # Widths of the prior that compete: rows decide by themselves once there are many, and cannot where there are few.
 SCALES, CLASS_SCALES = (1.0, 3.0), (1.0, 4.0)
+# The network of chains for classes, and the likelihood that competes where some labels may be wrong.
+CLASSES = ("mlp:16,16:tanh", "mislabelled")
 LEAST_ROWS, PILOT_ROWS = 60, 5_000
 
 
@@ -73,7 +75,8 @@ def choose(
     """The choice for a table.
 
     Chains from the members of an ensemble, as long as the time allows chains of 25 draws; else an ensemble on
-    minibatches. The noise of numbers depends on the inputs and has tails that the residuals decide.
+    minibatches. The noise of numbers depends on the inputs and has tails that the residuals decide; whether labels of
+    classes may be wrong the pilot decides.
 
     Args:
         task: "regression", "binary", "multiclass" or "count".
@@ -96,7 +99,8 @@ def choose(
     device = _device() if device is None else device
     allowed = SECONDS if seconds is None else seconds
     options: dict[str, Any] = {"likelihood": ROBUST} if task == "regression" else {}
-    size = parameters or count(network or DEEP, task, features, outputs)
+    deep = CLASSES[0] if task in ("binary", "multiclass") else DEEP
+    size = parameters or count(network or deep, task, features, outputs)
     device = device if device in RATES else "cpu"
     gradients = SHARE * allowed / (OVERHEAD[device] + rows * size / RATES[device])
     length = int(min(LONGEST, (gradients / (2 * CHAINS)) ** 0.5))
@@ -104,11 +108,11 @@ def choose(
     of = f"{rows:,} rows of {features:,} inputs and {size:,} parameters"
     if length >= SHORTEST:
         return Choice(
-            "ensemble_chains", network or DEEP, {"warmup": length, "num_steps": length} | options, length,
+            "ensemble_chains", network or deep, {"warmup": length, "num_steps": length} | options, length,
             min(128, rows),
             f"ensemble_chains, because {of} leave time on {place} for {CHAINS} chains of {length} draws, each from a "
             "mode of its own.",
-            _priors(task) if LEAST_ROWS <= rows <= PILOT_ROWS else (),
+            _rivals(task) if LEAST_ROWS <= rows <= PILOT_ROWS else (),
         )  # fmt: skip
     size = parameters or count(network or WIDE, task, features, outputs)
     batch = min(128 if rows < 50_000 else 512, rows)
@@ -121,9 +125,15 @@ def choose(
     )  # fmt: skip
 
 
-def _priors(task: str) -> tuple[dict[str, Any], ...]:
+def _rivals(task: str) -> tuple[dict[str, Any], ...]:
     scales = SCALES if task in ("regression", "count") else CLASS_SCALES
-    return tuple({"prior": f"fan_in_normal:{scale:g}"} for scale in scales)
+    priors: tuple[dict[str, Any], ...] = tuple({"prior": f"fan_in_normal:{scale:g}"} for scale in scales)
+    return priors if scales is SCALES else (*priors, priors[-1] | {"likelihood": CLASSES[1]})
+
+
+def without_likelihood(choice: Choice) -> Choice:
+    """The choice where the user has named a likelihood: no rival brings another one."""
+    return choice._replace(rivals=tuple(rival for rival in choice.rivals if "likelihood" not in rival))
 
 
 def choose_for(encoder: TableEncoder, rows: int, network: str | None = None, budget: Any = None) -> Choice:

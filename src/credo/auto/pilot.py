@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from credo.auto.choice import Choice, choose_for, settle
+from credo.auto.choice import Choice, choose_for, settle, without_likelihood
 
 if TYPE_CHECKING:
     import jax
@@ -44,6 +44,7 @@ def chosen_for(
     options = {name: value for name, value in said["settings"].items() if name in MODEL_OPTIONS}
     if "prior" in settings:
         return choice._replace(rivals=())
+    choice = without_likelihood(choice) if "likelihood" in settings else choice
     return compete(
         choice, lambda rival: table_model(encoder, said["network"], options | rival, choice.method), data, seed, groups
     )
@@ -102,19 +103,23 @@ def _decided(
 def _taken(choice: Choice, scores: list[float], of: str) -> Choice:
     best = max(range(len(scores)), key=lambda i: scores[i])
     if scores[best] == -math.inf:
-        return _usual(choice, f"Short fits with each of {len(scores)} priors came to nothing")
+        return _usual(choice, f"Short fits with each of {len(scores)} {_kind(choice)} came to nothing")
     words = ", ".join(f"{_words(rival)} {_score(score)}" for rival, score in zip(choice.rivals, scores))
     return choice._replace(
         settings=choice.settings | choice.rivals[best],
         rivals=(),
-        why=f"{choice.why} Of {len(scores)} priors {_words(choice.rivals[best])} predicts best (nats for each row that "
-        f"a short fit had not seen{of}: {words}).",
+        why=f"{choice.why} Of {len(scores)} {_kind(choice)} {_words(choice.rivals[best])} predicts best (nats for each "
+        f"row that a short fit had not seen{of}: {words}).",
     )
 
 
 def _usual(choice: Choice, reason: str) -> Choice:
     """The choice with the prior that its method has for every table."""
     return choice._replace(rivals=(), why=f"{choice.why} {reason}, so the prior is the usual one.")
+
+
+def _kind(choice: Choice) -> str:
+    return "models" if any("likelihood" in rival for rival in choice.rivals) else "priors"
 
 
 def _words(rival: dict[str, Any]) -> str:
@@ -171,21 +176,14 @@ def _stacked(columns: tuple[Any, ...], parts: list[Any]) -> tuple[Any, ...]:
 
 
 def _folds(rows: int, seed: int, groups: Any = None) -> list[Any]:
-    """Places of equal numbers of rows, where one or two rows may be in none; or of whole groups, the largest first,
-    each to the fold that has the fewest rows."""
+    """Places of equal numbers of rows, where one or two rows may be in none; or of whole groups."""
     import numpy as np
 
-    rng = np.random.default_rng(seed)
-    if groups is None:
-        return list(rng.permutation(rows)[: rows // FOLDS * FOLDS].reshape(FOLDS, -1))
-    _, codes, sizes = np.unique(groups, return_inverse=True, return_counts=True)
-    order = rng.permutation(len(sizes))
-    order = order[np.argsort(-sizes[order], kind="stable")]
-    full, home = np.zeros(min(FOLDS, len(sizes)), int), np.zeros(len(sizes), int)
-    for group in order:
-        home[group] = full.argmin()
-        full[home[group]] += sizes[group]
-    return [np.flatnonzero(home[codes] == fold) for fold in range(len(full))]
+    from credo.data.group_folds import group_folds
+
+    if groups is not None:
+        return group_folds(groups, FOLDS, seed)
+    return list(np.random.default_rng(seed).permutation(rows)[: rows // FOLDS * FOLDS].reshape(FOLDS, -1))
 
 
 def _held_out(key: jax.Array, model: Model, posterior: Any, new: Any) -> jax.Array:

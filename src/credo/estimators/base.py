@@ -16,7 +16,7 @@ from credo.auto import AUTO, compete
 from credo.core.likelihood import Likelihood
 from credo.core.model import Model
 from credo.core.predictive import Predictive
-from credo.estimators.build import Asked, decided, make_method, make_network, make_prior
+from credo.estimators.build import Asked, decided, make_likelihood, make_method, make_network, make_prior
 from credo.estimators.rows import Standard
 from credo.training.fit import Fit
 
@@ -27,6 +27,7 @@ class BayesianEstimator(BaseEstimator):
     """A Bayesian network behind `fit` and `predictive`; see `BayesianRegressor` and `BayesianClassifier`."""
 
     fit_: Fit
+    classes_: np.ndarray  # of classifiers
     _kind: str
 
     def __init__(
@@ -74,7 +75,9 @@ class BayesianEstimator(BaseEstimator):
 
         def model_with(options: dict[str, Any]) -> Model:
             prior = make_prior(options.get("prior", asked.prior), self._kind, asked.method, network)
-            return Model(network, prior, likelihood, 1.0, None)
+            taken = options.get("likelihood") if likelihood.kind == "classes" else None  # by the pilot
+            own = likelihood if taken is None else make_likelihood(taken, self._kind, len(self.classes_))
+            return Model(network, prior, own, 1.0, None)
 
         options: dict[str, Any] = {}
         if asked.choice is not None:

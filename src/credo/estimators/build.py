@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from credo import likelihoods
-from credo.auto import Choice, choose
+from credo.auto import Choice, choose, without_likelihood
 from credo.core.likelihood import Likelihood
 from credo.core.network import Network
 from credo.errors import InputError
@@ -18,7 +18,7 @@ from credo.registry import did_you_mean, find
 
 LIKELIHOODS = {
     "regressor": ("gaussian", "heteroscedastic", "heteroscedastic_t", "student_t", "poisson", "negative_binomial"),
-    "classifier": ("bernoulli", "categorical"),
+    "classifier": ("bernoulli", "categorical", "mislabelled"),
 }
 
 
@@ -43,13 +43,14 @@ def decided(asked: Asked, task: str, inputs: np.ndarray, outputs: int) -> Asked:
         heads = {"regression": 2 * outputs, "multiclass": outputs}.get(task, 1)
         size = num_parameters(make_network(asked.network), inputs, heads)
     choice = choose(task, *inputs.shape, outputs=outputs, network=words, parameters=size)
+    choice = choice if asked.likelihood is None else without_likelihood(choice)
     own = dict(choice.settings)
     likelihood = own.pop("likelihood", None)
     return Asked(
         choice.method,
         choice.network if asked.network is None else asked.network,
         asked.prior,
-        parse_likelihood(likelihood) if asked.likelihood is None and likelihood else asked.likelihood,
+        parse_likelihood(likelihood, task, outputs) if asked.likelihood is None and likelihood else asked.likelihood,
         own | (asked.settings or {}),
         choice.steps if asked.steps is None else asked.steps,
         choice.batch_size if asked.batch_size is None else asked.batch_size,
@@ -105,7 +106,7 @@ def make_likelihood(likelihood: Any, kind: str, num_classes: int | None = None, 
             hint = did_you_mean(likelihood, known)
             raise InputError(f"A {kind} has no likelihood {likelihood!r}.{hint} It takes {', '.join(known)}.")
         build = getattr(likelihoods, likelihood)
-        return build(num_classes) if likelihood == "categorical" else build()
+        return build(num_classes) if likelihood in ("categorical", "mislabelled") else build()
     if not isinstance(likelihood, Likelihood) or (likelihood.kind == "classes") != (kind == "classifier"):
         wanted = "classes" if kind == "classifier" else "numbers"
         raise InputError(f"A {kind} takes a likelihood for {wanted}, such as {', '.join(known)}; got {likelihood!r}.")

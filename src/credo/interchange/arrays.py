@@ -57,7 +57,7 @@ def _network(model: Model) -> dict[str, Any]:
 NAMES = {
     lk.Gaussian: "gaussian", lk.StudentT: "student_t", lk.Heteroscedastic: "heteroscedastic",
     lk.HeteroscedasticT: "heteroscedastic_t", lk.Poisson: "poisson", lk.NegativeBinomial: "negative_binomial",
-    lk.Bernoulli: "bernoulli", lk.Categorical: "categorical",
+    lk.Bernoulli: "bernoulli", lk.Categorical: "categorical", lk.Mislabelled: "mislabelled",
 }  # fmt: skip
 
 
@@ -78,6 +78,8 @@ def _likelihood(likelihood: Any, params: PyTree, count: int) -> tuple[dict[str, 
         found["df"] = jax.vmap(likelihood.freedom)(params) if params else likelihood.df
     if kind is lk.NegativeBinomial:
         found["log_dispersion"] = params.get("log_dispersion", None if params else np.log(likelihood.value))
+    if kind is lk.Mislabelled:
+        found["logit_share"] = jax.vmap(likelihood.logit)(params) if params else likelihood.logit({})
     arrays = {}
     for name, value in found.items():
         own = np.atleast_1d(np.asarray(value, np.float32))

@@ -109,18 +109,22 @@ class Counts:
 
 
 class Classes:
-    """Classes: `bernoulli` and `categorical`."""
+    """Classes: `bernoulli`, `categorical`, and `mislabelled` with a share of random labels."""
 
     kind = "classes"
 
     def __init__(self, settings: dict[str, Any], arrays: dict[str, np.ndarray]):
         self.name = settings["name"]
+        self.logit: Any = _each_draw(arrays, "logit_share")
 
     def log_probs(self, outputs: np.ndarray) -> np.ndarray:
         """log p(y = c | f) [draw, n, classes]."""
         if self.name == "bernoulli":
             return -softplus(np.concatenate([outputs, -outputs], -1))
-        return outputs - logsumexp(outputs, -1)[..., None]
+        right = outputs - logsumexp(outputs, -1)[..., None]
+        if self.logit is None:
+            return right
+        return np.logaddexp(right - softplus(self.logit), -softplus(-self.logit) - math.log(outputs.shape[-1]))
 
     def log_prob(self, outputs: np.ndarray, y: np.ndarray) -> np.ndarray:
         """log p(y | f) [draw, n] of class indices y [n]."""
@@ -138,4 +142,5 @@ def _each_draw(arrays: dict[str, np.ndarray], name: str) -> np.ndarray | None:
 LIKELIHOODS = {
     "gaussian": Real, "heteroscedastic": Real, "student_t": Real, "heteroscedastic_t": Real,
     "poisson": Counts, "negative_binomial": Counts, "bernoulli": Classes, "categorical": Classes,
+    "mislabelled": Classes,
 }  # fmt: skip

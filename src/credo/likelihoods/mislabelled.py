@@ -1,0 +1,143 @@
+"""Several classes, where some of the labels are wrong."""
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from credo.core.tree import leaf, struct
+from credo.errors import InputError
+from credo.likelihoods.base import Classes, class_targets, log_normal_parameters, log_normal_prior, refuse_point
+from credo.likelihoods.categorical import categorical
+
+PyTree = Any
+START = 0.02  # where ε is learned from
+
+
+@struct
+class Mislabelled(Classes):
+    """p(y = c | f) = (1 − ε) exp(f_c)/Σ_j exp(f_j) + ε/C with one output per class; see `mislabelled`.
+
+    share: "known" (ε = value), "learned" (a point) or "inferred" (logit ε ~ N(prior_loc, prior_scale²)).
+    """
+
+    num_classes: int
+    share: str = "learned"
+    value: Any = leaf(default=None)
+    prior_loc: Any = leaf(default=-4.0)
+    prior_scale: Any = leaf(default=2.0)
+
+    @property
+    def point(self) -> bool:
+        """True where ε is learned as a point."""
+        return self.share == "learned"
+
+    def prepare(self, targets: np.ndarray) -> np.ndarray:
+        """Class indices 0 … C − 1 [n]."""
+        return class_targets(targets, self.num_classes, "Mislabelled")
+
+    def num_outputs(self, targets: Any) -> int:
+        """One logit for each class."""
+        return self.num_classes
+
+    def init(self, targets: jax.Array, weight: jax.Array) -> PyTree:
+        """logit ε starts at two labels in a hundred."""
+        return {} if self.share == "known" else {"logit_share": jnp.full((1,), _logit(START), weight.dtype)}
+
+    def log_prior(self, params: PyTree) -> jax.Array:
+        """log N(logit ε; prior_loc, prior_scale²) where ε is inferred, else 0."""
+        if self.share != "inferred":
+            return jnp.zeros(())
+        return log_normal_prior(params["logit_share"], self.prior_loc, self.prior_scale)
+
+    def sample_prior(self, key: jax.Array, targets: jax.Array) -> PyTree:
+        """logit ε ~ N(prior_loc, prior_scale²); nothing where ε is known."""
+        if self.share == "known":
+            return {}
+        refuse_point(self.point, "share")
+        return {"logit_share": self.prior_loc + self.prior_scale * jax.random.normal(key, (1,))}
+
+    def inferring(self) -> "Mislabelled":
+        """The same likelihood with a learned ε put under its prior."""
+        return dataclasses.replace(self, share="inferred") if self.point else self
+
+    def logit(self, params: PyTree) -> jax.Array:
+        """log ε − log(1 − ε) [1] (or a scalar)."""
+        return params["logit_share"] if "logit_share" in params else _logit(self.value)
+
+    def log_probs(self, params: PyTree, outputs: jax.Array) -> jax.Array:
+        """log of (1 − ε) softmax(f)_c + ε/C [n, C]."""
+        logit = self.logit(params)
+        right = jax.nn.log_sigmoid(-logit) + jax.nn.log_softmax(outputs)
+        return jnp.logaddexp(right, jax.nn.log_sigmoid(logit) - jnp.log(float(self.num_classes)))
+
+    def log_prob(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
+        """log p(y | f)."""
+        return jnp.take_along_axis(self.log_probs(params, outputs), targets[..., None], -1, mode="clip")[..., 0]
+
+    def variance(self, params: PyTree, outputs: jax.Array) -> jax.Array:
+        """p (1 − p) of every class [n, C]."""
+        probs = self.mean(params, outputs)
+        return probs * (1 - probs)
+
+    def entropy(self, params: PyTree, outputs: jax.Array) -> jax.Array:
+        """H[p] in nats [n]; that of `categorical` with log p as its outputs."""
+        return categorical(self.num_classes).entropy({}, self.log_probs(params, outputs))
+
+    def sample(self, key: jax.Array, params: PyTree, outputs: jax.Array) -> jax.Array:
+        """One class for every row [n]."""
+        return jax.random.categorical(key, self.log_probs(params, outputs)).astype(jnp.int32)
+
+    def curvature(self, params: PyTree, outputs: jax.Array) -> jax.Array:
+        """Σ_c (∂p_c/∂f)(∂p_c/∂f)ᵀ / p_c [n, C, C]."""
+        columns = self.curvature_columns(params, outputs)
+        return jnp.einsum("cni,cnj->nij", columns, columns)
+
+    def curvature_columns(self, params: PyTree, outputs: jax.Array) -> jax.Array:
+        """s_c = (1 − ε) π_c (e_c − π)/√p_c with π = softmax(f), whose squares sum to the Fisher information
+        [C, n, C]."""
+        log_right = jax.nn.log_softmax(outputs)
+        # (1 − ε)π_c/√p_c from logs: p_c ≥ (1 − ε)π_c, so the quotient is at most √π_c however small both are
+        log_size = jax.nn.log_sigmoid(-self.logit(params)) + log_right - 0.5 * self.log_probs(params, outputs)
+        apart = jnp.eye(self.num_classes, dtype=outputs.dtype)[:, None] - jnp.exp(log_right)
+        return jnp.exp(log_size).T[..., None] * apart
+
+
+def mislabelled(
+    num_classes: int, share: float | str = "learned", *, prior_loc: float = -4.0, prior_scale: float = 2.0
+) -> Mislabelled:
+    """Classification where a share ε of the labels was drawn at random: y ~ (1 − ε) Categorical(softmax(f)) + ε/C.
+
+    A label that contradicts its neighbours costs log(ε/C) at most and then pulls at the network no more: what a
+    Student-t is for numbers this is for classes. Hernández-Lobato, Hernández-Lobato and Dupont (2011), Robust
+    multi-class Gaussian process classification. Class probabilities are those of labels, wrong ones included.
+
+    Args:
+        num_classes: how many classes C there are, at least 2; targets are 0 … C − 1.
+        share: ε, a number between 0 and 1 (known), "learned" (a point for methods that optimise; samplers put it under
+            its prior) or "inferred" (its own posterior under logit ε ~ N(prior_loc, prior_scale²)).
+        prior_loc: mean of logit ε under its prior; −4 is a median of 1.8 %.
+        prior_scale: standard deviation of logit ε under its prior.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from credo.likelihoods import mislabelled
+        >>> mislabelled(2, share=0.5).mean({}, jnp.array([[100.0, 0.0]])).tolist()
+        [[0.75, 0.25]]
+    """
+    if int(num_classes) != num_classes or num_classes < 2:
+        raise InputError(f"num_classes must be a whole number of at least 2, got {num_classes}.")
+    prior = log_normal_parameters(prior_loc, prior_scale)
+    if isinstance(share, str):
+        if share not in ("learned", "inferred"):
+            raise InputError(f'share must be a number between 0 and 1, "learned" or "inferred", got {share!r}.')
+        return Mislabelled(int(num_classes), share, None, *prior)
+    if not 0 < share < 1:
+        raise InputError(f"A known share of wrong labels lies between 0 and 1, got {share}.")
+    return Mislabelled(int(num_classes), "known", float(share), *prior)
+
+
+def _logit(share: Any) -> jax.Array:
+    return jnp.log(share) - jnp.log1p(-share)
