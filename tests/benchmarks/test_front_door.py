@@ -78,10 +78,13 @@ def test_the_best_baseline_is_chosen_without_held_out_rows():
 
 def test_records_of_other_studies_in_the_folder_are_not_shown():
     cells = [
-        {"model": model, "fingerprint": front_door.mark(model, 0, 0, rows), "asked": rows}
-        for model in ("auto", "linear") for rows in (None, 200)
+        {
+            "table": "small", "model": model, "fold": 0, "asked": rows,
+            "fingerprint": front_door.mark(model, "regression", 0, 0, rows),
+        }
+        for model in ("auto", "linear", "boosting") for rows in (None, 200)
     ]  # fmt: skip
-    assert [cell["asked"] for cell in front_door.current(cells, 0, 200)] == [200, 200]
+    assert [cell["asked"] for cell in front_door.current(cells, 0, 200)] == [200, 200, 200]
     assert front_door.current(cells, 1, None) == []
 
 

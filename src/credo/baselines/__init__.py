@@ -22,14 +22,16 @@ BASELINES = {
 class Baseline(Protocol):
     """A model that predicts with a spread."""
 
-    def fit(self, x: np.ndarray, y: np.ndarray) -> "Baseline":
-        """Learn from inputs [n, d] and targets [n]."""
+    def fit(self, x: np.ndarray, y: np.ndarray, groups: Any = None) -> "Baseline":
+        """Learn from inputs [n, d] and targets [n]; cross-validation within cuts no group."""
 
     def predict(self, x: np.ndarray) -> Predictive:
         """The predictive distribution at inputs [n, d]."""
 
 
-def fit_baseline(name: str, task: str, x: Any, y: Any, *, num_classes: int = 2, seed: int = 0) -> Baseline:
+def fit_baseline(
+    name: str, task: str, x: Any, y: Any, *, num_classes: int = 2, seed: int = 0, groups: Any = None
+) -> Baseline:
     """Fit a model of scikit-learn whose predictions have a spread.
 
     Args:
@@ -39,6 +41,7 @@ def fit_baseline(name: str, task: str, x: Any, y: Any, *, num_classes: int = 2, 
         y: targets [n]; class indices for classes.
         num_classes: of classes.
         seed: of what is random.
+        groups: the group of each row, where new rows will be of new groups; None where rows stand alone.
 
     Example:
         >>> import numpy as np
@@ -61,4 +64,4 @@ def fit_baseline(name: str, task: str, x: Any, y: Any, *, num_classes: int = 2, 
         model = counter(name, seed)
     else:
         model = classifier(name, num_classes, seed)
-    return model.fit(x, y)
+    return model.fit(x, y, groups)

@@ -37,13 +37,13 @@ class Classes:
     ):
         self.make, self.num_classes, self.seed, self.lengths, self.powers = make, num_classes, seed, lengths, powers
 
-    def fit(self, x: np.ndarray, y: np.ndarray) -> "Classes":
+    def fit(self, x: np.ndarray, y: np.ndarray, groups: Any = None) -> "Classes":
         y = y.astype(int)
         if len(np.unique(y)) < 2:
             raise Refusal("All training rows are of one class: there is nothing to tell apart.")
         totals = np.zeros((len(self.lengths), len(self.powers)))
         with few_threads(len(y)):
-            for rest, held in parts(len(y), self.seed) if totals.size > 1 else ():
+            for rest, held in parts(len(y), self.seed, groups) if totals.size > 1 else ():
                 if len(np.unique(y[rest])) < 2:
                     continue
                 model = self.make(self.lengths[-1], len(rest)).fit(x[rest], y[rest])
@@ -87,12 +87,12 @@ class Counts:
     def __init__(self, make: Callable[[int, int], Any], seed: int, lengths: tuple[int, ...] = (1,)):
         self.make, self.seed, self.lengths = make, seed, lengths
 
-    def fit(self, x: np.ndarray, y: np.ndarray) -> "Counts":
+    def fit(self, x: np.ndarray, y: np.ndarray, groups: Any = None) -> "Counts":
         if not y.any():
             raise Refusal("All counts are 0: there is no mean to learn.")
         totals = np.zeros((len(self.lengths), len(DISPERSIONS)))
         with few_threads(len(y)):
-            for rest, held in parts(len(y), self.seed):
+            for rest, held in parts(len(y), self.seed, groups):
                 if not y[rest].any():
                     continue
                 model = self.make(self.lengths[-1], len(rest)).fit(x[rest], y[rest])

@@ -1,5 +1,6 @@
 """Predictions of models that are no networks, as the same `Predictive` that networks give."""
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,24 +9,25 @@ import numpy as np
 
 from credo.core.mixture import Flat
 from credo.core.predictive import Predictive, pad_last
-from credo.likelihoods import bernoulli, categorical, heteroscedastic, negative_binomial
+from credo.likelihoods import bernoulli, categorical, heteroscedastic, heteroscedastic_t, negative_binomial
 
 ROWS = 8192  # of one chunk
 LEAST = 1e-6  # a probability
 
 
-def normals(means: np.ndarray, stds: np.ndarray) -> Predictive:
-    """(1/K) Σ_k N(m_k, s_k²) at n inputs, from arrays [K, n].
+def mixture(means: np.ndarray, scales: np.ndarray, tails: float = math.inf) -> Predictive:
+    """(1/K) Σ_k t_ν((y − m_k)/s_k)/s_k at n inputs, from arrays [K, n]; with ν = ∞, as it is usually, normals.
 
     Example:
         >>> import numpy as np
-        >>> found = normals(np.array([[0.0], [2.0]]), np.ones((2, 1)))
+        >>> found = mixture(np.array([[0.0], [2.0]]), np.ones((2, 1)))
         >>> found.mean.tolist(), found.aleatoric.tolist(), found.epistemic.tolist()
         ([1.0], [1.0], [1.0])
     """
     # σ = log(1 + eᵃ) solved for a
-    raw = stds + np.log(-np.expm1(-np.maximum(stds, 1e-12)))
-    return _predictive(heteroscedastic(floor=1e-12), np.stack([means, raw], -1))
+    raw = scales + np.log(-np.expm1(-np.maximum(scales, 1e-12)))
+    own: Any = heteroscedastic(floor=1e-12) if tails == math.inf else heteroscedastic_t(1e-12, df=tails)
+    return _predictive(own, np.stack([means, raw], -1))
 
 
 def class_probabilities(probs: np.ndarray) -> Predictive:

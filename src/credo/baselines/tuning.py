@@ -6,20 +6,27 @@ from typing import Any
 
 import numpy as np
 
+from credo.data.group_folds import group_folds
+
 FOLDS = 3
 FEW = 5000  # rows; with more the first fold is enough
 LENGTHS = (20, 50, 100, 200)  # rounds of boosting
 FEW_FOR_THREADS = 50_000
 
 
-def parts(rows: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Rows to learn from and rows to hold out, fold by fold; nothing where there are too few.
+def parts(rows: int, seed: int, groups: Any = None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Rows to learn from and rows to hold out, fold by fold; nothing where there are too few. No group is cut.
 
     Example:
         >>> [len(held) for _, held in parts(30, 0)], len(list(parts(5, 0)))
         ([10, 10, 10], 0)
     """
-    folds = np.array_split(np.random.default_rng(seed).permutation(rows), FOLDS)
+    if groups is None:
+        folds = np.array_split(np.random.default_rng(seed).permutation(rows), FOLDS)
+    else:
+        folds = group_folds(groups, FOLDS, seed)
+        if len(folds) < 2:
+            return
     for held in folds[: FOLDS if rows <= FEW else 1] if rows >= 4 * FOLDS else []:
         yield np.setdiff1d(np.arange(rows), held), held
 

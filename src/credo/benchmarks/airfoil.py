@@ -20,8 +20,8 @@ import credo
 from credo.auto import AUTO, choose_for, chosen_for, settle
 from credo.baselines import BASELINES, fit_baseline
 from credo.benchmarks import published, records
-from credo.benchmarks.front_door import rules
 from credo.benchmarks.markdown import bold, mean_and_error, seconds, table, with_error
+from credo.benchmarks.rules import baseline_rules, rules
 from credo.data.encoder import TableEncoder
 from credo.errors import InputError, Refusal
 from credo.recipes import build, table_model
@@ -107,7 +107,8 @@ def study(
     for model, length in cells:
         for seed in range(splits):
             how = (model, length) if model in BASELINES else (model, length, options)
-            choice = (jax.default_backend(), *rules()) if model == AUTO else ()
+            own = baseline_rules(model, "regression") if model in BASELINES else []
+            choice = (jax.default_backend(), *rules("regression")) if model == AUTO else tuple(own)
             mark = records.fingerprint(how, *choice, data)
             name = f"{NAME}-{model}-{length or 0}-{seed}-{mark}"
             if kept.read(name) is not None:

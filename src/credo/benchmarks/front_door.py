@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from credo.auto import AUTO, choice, pilot
+from credo.auto import AUTO
 from credo.baselines import BASELINES
 from credo.benchmarks import records
 from credo.benchmarks.markdown import bold, mean_and_error, number, seconds, table, with_error
+from credo.benchmarks.rules import baseline_rules, rules
 from credo.benchmarks.tables import TABLES, Example, attainable
 from credo.comparison.cell import run_cell
 from credo.comparison.plan import find_folds
@@ -30,7 +31,7 @@ def study(names: Iterable[str], seed: int, rows: int | None, kept: records.Recor
         example = TABLES[name](seed) if rows is None else TABLES[name](seed, rows)
         for fold, parts in enumerate(folds(example, seed)):
             for model in (AUTO, *BASELINES):
-                found_by = mark(model, fold, seed, rows)
+                found_by = mark(model, example.task, fold, seed, rows)
                 place = f"{NAME}-{name}-{model}-{fold}-{found_by}"
                 if kept.read(place) is None:
                     found = cell(model, example, parts, seed)
@@ -39,25 +40,22 @@ def study(names: Iterable[str], seed: int, rows: int | None, kept: records.Recor
                     told(f"{name} {model} fold {fold}: done")
 
 
-def mark(model: str, fold: int, seed: int, rows: int | None) -> str:
+def mark(model: str, task: str, fold: int, seed: int, rows: int | None) -> str:
     """The fingerprint of a cell."""
-    return records.fingerprint(seed, rows, fold, *(rules() if model == AUTO else ()))
+    own = rules(task) if model == AUTO else baseline_rules(model, task)
+    return records.fingerprint(seed, rows, fold, *own)
 
 
 def current(found: Iterable[dict[str, Any]], seed: int, rows: int | None) -> list[dict[str, Any]]:
     """The records that a study with this seed and so many rows makes: a folder may hold others."""
-    marks = {model: {mark(model, fold, seed, rows) for fold in range(FOLDS)} for model in (AUTO, *BASELINES)}
-    return [record for record in found if record["fingerprint"] in marks.get(record["model"], ())]
-
-
-def rules() -> list[tuple[str, Any]]:
-    """All that `auto` decides by: with other rules its records are others."""
-    return [
-        (f"{module.__name__}.{name}", value)
-        for module in (choice, pilot)
-        for name, value in sorted(vars(module).items())
-        if name.isupper() and name != "TYPE_CHECKING"
-    ]
+    tasks = {name: make(0, 20).task for name, make in TABLES.items()}
+    known = {
+        (name, model, fold): mark(model, task, fold, seed, rows)
+        for name, task in tasks.items()
+        for model in (AUTO, *BASELINES)
+        for fold in range(FOLDS)
+    }
+    return [r for r in found if known.get((r["table"], r["model"], r["fold"])) == r["fingerprint"]]
 
 
 def folds(example: Example, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:

@@ -17,8 +17,8 @@ import numpy as np
 from credo.auto import AUTO
 from credo.baselines import BASELINES, fit_baseline
 from credo.benchmarks import records
-from credo.benchmarks.front_door import rules
 from credo.benchmarks.grid import GRID
+from credo.benchmarks.rules import baseline_rules, rules
 from credo.benchmarks.side_by_side import Built, alone, from_choice, from_words, original_scale, scores
 from credo.benchmarks.uci_auto import choice_of, piloted, settled
 from credo.benchmarks.uci_data import FOLDS, SETS, Arrays, Task, folds, outside
@@ -60,9 +60,11 @@ def mark(model: str, data: Arrays, options: Options) -> str:
     """The fingerprint of a model's settings on a set: splits with the same one belong together."""
     if model == AUTO:
         choice = choice_of(data, options.seconds)
-        how: Any = (sorted(settled(choice, options.settings, options.steps).items()), choice.rivals, rules())
+        said = sorted(settled(choice, options.settings, options.steps).items())
+        how: Any = (said, choice.rivals, rules("regression"))
     else:
         how = (GRID.get(model), options.steps if model in GRID else None)
+        how += tuple(baseline_rules(model, "regression")) if model in BASELINES else ()
     return records.fingerprint(model, how, *(data[key] for key in sorted(data)))
 
 
