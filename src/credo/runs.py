@@ -27,7 +27,7 @@ class Run:
     """A run directory, read: the fit, and what a run on a table has beside it.
 
     table: where the data came from and how it was split; heldout: inputs, targets, weights and rows that were held out,
-    encoded. Both are empty, and `encoder` None, for runs on arrays.
+    encoded, and their groups where whole groups were. Both are empty, and `encoder` None, for runs on arrays.
     """
 
     folder: Path

@@ -2,15 +2,19 @@
 
 import html
 import json
+import time
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import credo
+from credo.auto import Choice
 from credo.comparison import cell, run
 from credo.comparison.plan import find_folds, find_models
 from credo.comparison.result import Comparison, summarised
+from credo.diagnostics.alarms import Alarm
 from credo.errors import ArtifactError, InputError, Refusal
 from credo.report.comparison import comparison_page, rows_of
 
@@ -200,6 +204,125 @@ def test_groups_reach_the_pilot_and_the_intervals(frame, monkeypatch):
     whole = credo.compare(frame, "y", **how, split_by="group")
     assert seen == [(60, 6)] * 3
     assert "bootstrap over whole groups of 'group'" in html.unescape(comparison_page(whole, "table.csv"))
+
+
+def test_groups_reach_the_baselines(frame, monkeypatch):
+    seen = []
+
+    def fit_baseline(name, task, x, y, *, num_classes, seed, groups):
+        seen.append((len(y), None if groups is None else len(set(groups))))
+        raise Refusal("enough")
+
+    monkeypatch.setattr(cell, "fit_baseline", fit_baseline)
+    how = {"methods": ["linear", "gp"], "baselines": False, "folds": 3}
+    credo.compare(frame, "y", **how, split_by="group")
+    credo.compare(frame, "y", **how)
+    assert seen == [(60, 6)] * 6 + [(60, None)] * 6
+
+
+def test_alarms_are_counted_and_told(frame, monkeypatch, tmp_path):
+    fit, folds = cell.fit, iter([31, 30])
+
+    def alarmed(*args, **how):
+        made = fit(*args, **how)
+        found = Alarm("divergences", f"{next(folds)} of 40 transitions diverged", "lower step_size")
+        made.known = SimpleNamespace(alarms=[found])
+        return made
+
+    monkeypatch.setattr(cell, "fit", alarmed)
+    table = frame.drop(columns="group")
+    how = {"methods": "map", "baselines": "linear", "folds": 2, "steps": 20, "folder": tmp_path / "cells"}
+    for _ in range(2):  # from fits, then from files
+        found = credo.compare(table, "y", **how)
+        row = next(row for row in found.table if row["model"] == "map")
+        assert row["failed"] == 2
+        assert "map *" in [line[0] for line in rows_of(found)[1]]
+        (said,) = found.warnings()
+        assert said == "* map has an alarm in 2 of 2 folds: 31 of 40 transitions diverged; lower step_size."
+        assert said in comparison_page(found, "table.csv")
+        assert said in str(found)
+        assert found.to_pandas()["alarms"].to_dict() == {"map": "divergences", "linear": ""}
+
+
+def test_a_fit_that_failed_says_so():
+    status = SimpleNamespace(ok=False, __str__=None)
+    assert list(cell.alarms_of(SimpleNamespace(status=status))) == ["failed"]
+
+
+@pytest.mark.full
+def test_chains_that_diverge_have_a_star(frame):
+    found = credo.compare(
+        frame.drop(columns="group"), "y", methods="hmc", baselines="linear", folds=2, steps=10, settings={"warmup": 5}
+    )
+    assert next(row for row in found.table if row["model"] == "hmc")["failed"] == 2
+    assert "transitions diverged" in " ".join(found.warnings())
+
+
+def test_a_pilot_comes_out_of_the_budget(frame, monkeypatch):
+    budgets = []
+
+    def chosen_for(*_):
+        time.sleep(0.2)
+        return Choice("map", "mlp:3", {}, 20, 64, "because")
+
+    def fit(*_, budget, **how):
+        budgets.append(budget)
+        raise Refusal("enough")
+
+    monkeypatch.setattr(cell, "chosen_for", chosen_for)
+    monkeypatch.setattr(cell, "fit", fit)
+    how = {"methods": "auto,map", "baselines": False, "folds": 2}
+    for budget in (60, 0.1):
+        credo.compare(frame.drop(columns="group"), "y", **how, budget=budget)
+    auto, others = budgets[::2], budgets[1::2]
+    assert others == [60, 60, 0.1, 0.1]
+    assert all(50 < left <= 59.8 for left in auto[:2])
+    assert all(0 < left < 0.1 for left in auto[2:])
+
+
+def test_who_took_far_longer_than_the_budget_is_marked(frame, monkeypatch):
+    fit = cell.fit
+
+    def slow(*args, **how):
+        made = fit(*args, **how)
+        time.sleep(0.4)
+        return made
+
+    monkeypatch.setattr(cell, "fit", slow)
+    found = credo.compare(frame.drop(columns="group"), "y", methods="map", baselines="linear", folds=2, budget="0.2s")
+    row = next(row for row in found.table if row["model"] == "map")
+    assert row["over"] == 2
+    assert row["seconds_fit"] > 0.6
+    assert {line[0].split()[0]: line[-1].endswith(" †") for line in rows_of(found)[1]}["map"]
+    (said,) = [s for s in found.warnings() if s.startswith("†")]
+    assert "1.5 times the budget of 0.2 s" in said
+    assert f"map ({row['seconds_fit']:.1f} s)" in said
+    assert said in comparison_page(found, "table.csv")
+    assert credo.compare(
+        frame.drop(columns="group"), "y", methods="map", baselines="linear", folds=2, steps=20
+    ).warnings() == [s for s in found.warnings() if not s.startswith("†")]
+
+
+def test_compilation_is_no_overrun(frame, monkeypatch):
+    fit = cell.fit
+
+    def compiled(*args, **how):
+        made = fit(*args, **how)
+        time.sleep(0.5)
+        cell.COMPILING.seconds += 0.5
+        return made
+
+    monkeypatch.setattr(cell, "fit", compiled)
+    found = credo.compare(frame.drop(columns="group"), "y", methods="map", baselines="linear", folds=2, budget="0.4s")
+    assert next(row for row in found.table if row["model"] == "map")["over"] == 0
+
+
+def test_where_no_interval_can_be_had_the_gap_is_told_alone():
+    table, rowwise = summarised({"a": told(np.zeros(9)), "b": told(-np.arange(9.0))}, 0.9, 0, intervals=False)
+    found = Comparison(table, {}, 0.9, "regression", "y", 9, 1, [], rowwise)
+    assert found.sentences()[1:] == ["Whether chance could explain its lead cannot be told: b."]
+    assert [line[2] for line in rows_of(found)[1]] == ["–", "4.000"]
+    assert len(found.plot().axes[0].collections) == 1  # the marks, and no lines of intervals
 
 
 def test_wrong_input_is_a_sentence(frame):

@@ -1,14 +1,17 @@
 """Several runs on one page: ranked on the rows that all of them held out."""
 
 import dataclasses
+import html
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from credo.comparison.result import summarised
+from credo.diagnostics.alarms import Alarm
 from credo.report import Section, page
-from credo.report.compare import comparison, ranking, shared_rows
+from credo.report.compare import LEVEL, comparison, ranking, shared_rows
 from credo.report.run import RunData, predict_rows
 from credo.report.write import told_apart
 
@@ -58,6 +61,54 @@ def test_the_page_shows_ranks_differences_and_the_figure(three) -> None:
     assert "means over the 30 rows that every run held out" in text
     assert "Clearly behind: off." in text
     assert "Behind the first, per row" in text
+
+
+def test_intervals_are_over_the_groups_that_were_held_out(three) -> None:
+    groups = np.arange(60) // 5
+    own = [dataclasses.replace(run, split_by="site", groups=groups[run.row_numbers - 100]) for run in three]
+    found, plain = ranking(own), ranking(three)
+    assert found.split_by == "site"
+    cells = {
+        name: [{"rows": scores | {"place": np.arange(30)}, "seconds": 1.0, "ok": True}]
+        for name, scores in plain.rowwise.items()
+    }
+    by_group, _ = summarised(cells, LEVEL, 0, groups[10:40])
+    for row, same in zip(found.table[1:], by_group[1:]):
+        assert (row["behind_low"], row["behind_high"]) == (same["behind_low"], same["behind_high"])
+    assert found.table[-1]["behind_low"] != plain.table[-1]["behind_low"]
+    assert "bootstrap over whole groups of 'site'" in html.unescape(comparison(own, "abc").body)
+    known = [dataclasses.replace(run, groups=None) for run in own[1:]]  # groups are the rows', whoever kept them
+    again = ranking([own[0], *known])
+    assert [row["behind_high"] for row in again.table] == [row["behind_high"] for row in found.table]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"split_by": "site"}, "did not keep which"),
+        ({"split_by": "site", "groups": np.arange(60) // 30}, "2 groups of 'site', too few"),
+        ({}, "the same --split-by"),
+    ],
+)
+def test_where_groups_were_held_out_there_is_no_interval_over_rows(three, changes, said) -> None:
+    first = dataclasses.replace(three[0], split_by="site", groups=np.arange(60) // 5)
+    runs = [dataclasses.replace(run, **changes) for run in three]
+    runs[0] = first if not changes else runs[0]
+    text = html.unescape(comparison(runs, "abc").body)
+    assert said in text
+    assert "bootstrap" not in text
+    assert "Clearly behind" not in text
+    row = ranking(runs).table[-1]
+    assert row["behind"] > 0
+    assert np.isnan(row["behind_low"])
+
+
+def test_alarms_of_runs_are_told(three) -> None:
+    alarm = Alarm("divergences", "31 of 40 transitions diverged", "lower step_size")
+    fit = dataclasses.replace(three[0].fit, known=SimpleNamespace(alarms=[alarm]))
+    runs = [dataclasses.replace(three[0], fit=fit), *three[1:]]
+    assert [row["failed"] for row in ranking(runs).table if row["model"] == "all"] == [1]
+    assert "* all has an alarm: 31 of 40 transitions diverged; lower step_size." in comparison(runs, "abc").body
 
 
 def test_rows_of_different_tables_are_not_ranked(three) -> None:

@@ -23,7 +23,13 @@ def compare(
     ] = "all",
     folds: Annotated[int, typer.Option(help="Each row is held out once, in so many folds.", min=2)] = 5,
     budget: Annotated[
-        str | None, typer.Option(help='Time of each fit: "60s", "5m".', metavar="TIME", show_default="the method's")
+        str | None,
+        typer.Option(
+            help='Time of each fit, its compilation and a pilot included: "60s", "5m". It ends the main phase alone: '
+            "starts and warm-up are done in full, and baselines take what they take; † marks what took far longer.",
+            metavar="TIME",
+            show_default="the method's",
+        ),
     ] = None,
     steps: Annotated[int | None, typer.Option(help="Steps of each fit instead.", min=1)] = None,
     task: Annotated[str, typer.Option(help="auto, regression, classification or count.")] = "auto",
@@ -62,7 +68,8 @@ def compare(
 
         say(f"Written: {write_comparison(found, table_name(table), out)}")
     if as_json:
-        emit({"table": found.table, "refused": found.refused, "sentences": found.sentences()})
+        said = {"sentences": found.sentences(), "warnings": found.warnings()}
+        emit({"table": found.table, "refused": found.refused} | said)
     else:
         _show(found)
     if not found.table:
@@ -85,4 +92,4 @@ def _show(found: Any) -> None:
         # A pipe has no width; a table that is cut would lose numbers.
         width = sum(max(len(row[i]) for row in [head, *body]) + 3 for i in range(len(head))) + 2
         Console(width=max(Console().width, width)).print(shown)
-    print("\n".join(found.sentences()))
+    print("\n".join([*found.sentences(), *found.warnings()]))

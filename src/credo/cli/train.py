@@ -34,7 +34,8 @@ HELD_OUT_ROWS = 20_000  # rows that a run keeps for its report
 
 @dataclasses.dataclass(frozen=True)
 class Prepared:
-    """Everything that a fit needs, checked; the job names its method, also where nobody did."""
+    """Everything that a fit needs, checked; the job names its method, also where nobody did. `groups` are those of the
+    rows of `held`, where whole groups are held out."""
 
     job: Job
     encoder: TableEncoder
@@ -43,6 +44,7 @@ class Prepared:
     model: Any
     method: Any
     notes: list[str]
+    groups: np.ndarray | None = None
 
 
 def check_place(out: Path) -> None:
@@ -74,14 +76,16 @@ def prepare(job: Job) -> Prepared:
     aside = () if job.split_by is None else (job.split_by,)
     encoder = TableEncoder.learn(train, target, exact, job.missing, job.weights, ignore=aside)
     arrays = encoder.arrays(train)
+    groups = _groups(frame, job)
     if job.method == AUTO:
-        job = settled(job, encoder, arrays, _groups(train, job, arrays))
+        job = settled(job, encoder, arrays, None if groups is None else groups[train_rows[arrays.rows]])
     method, options = build(job.method, job.settings)
     model = table_model(encoder, job.network, options, job.method)
     held = encoder.arrays(frame.iloc[held_rows], unseen="zeros") if len(held_rows) else None
     held = None if held is None or len(held.rows) == 0 else held._replace(rows=held_rows[held.rows])
     notes = [note for note in (why, *encoder.notes, job.why) if note]
-    return Prepared(job, encoder, arrays, held, model, method, notes)
+    own = None if groups is None or held is None else groups[held.rows]
+    return Prepared(job, encoder, arrays, held, model, method, notes, own)
 
 
 def settled(job: Job, encoder: TableEncoder, arrays: Arrays, groups: np.ndarray | None = None) -> Job:
@@ -92,12 +96,11 @@ def settled(job: Job, encoder: TableEncoder, arrays: Arrays, groups: np.ndarray 
     return dataclasses.replace(job, **found, why=f"Method: {choice.why}")
 
 
-def _groups(train: pd.DataFrame, job: Job, arrays: Arrays) -> np.ndarray | None:
-    """A number for the group of each row to learn from, where whole groups are held out."""
+def _groups(frame: pd.DataFrame, job: Job) -> np.ndarray | None:
+    """A number for the group of each row, where whole groups are held out."""
     if job.split_by is None:
         return None
-    codes, _ = parse.text_keys(parse.find_column(train, job.split_by, "--split-by"))
-    return codes[arrays.rows]
+    return parse.text_keys(parse.find_column(frame, job.split_by, "--split-by"))[0]
 
 
 def _with_targets(frame: pd.DataFrame, job: Job) -> pd.DataFrame:
@@ -121,7 +124,7 @@ def train(job: Job, out: Path, prepared: Prepared, resuming: bool = False) -> di
         stopped = result.status.outcome in ("interrupted", "stopped by the disk")
         save_fit(
             result, out, encoder=prepared.encoder, metrics=plain(metrics), extra=job.facts(),
-            heldout=_kept(prepared.held), keep=(CHECKPOINT,) if stopped else (),
+            heldout=_kept(prepared), keep=(CHECKPOINT,) if stopped else (),
         )  # fmt: skip
     except (InputError, Refusal):
         if not resuming:
@@ -181,10 +184,11 @@ def told(result: Any, prepared: Prepared, metrics: dict[str, Any], out: Path) ->
     }
 
 
-def _kept(held: Arrays | None) -> dict[str, np.ndarray] | None:
-    if held is None:
+def _kept(prepared: Prepared) -> dict[str, np.ndarray] | None:
+    if prepared.held is None:
         return None
-    return {name: np.asarray(value[:HELD_OUT_ROWS]) for name, value in held._asdict().items()}
+    known = prepared.held._asdict() | ({} if prepared.groups is None else {"groups": prepared.groups})
+    return {name: np.asarray(value[:HELD_OUT_ROWS]) for name, value in known.items()}
 
 
 def _forget(out: Path, new: bool) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from credo.auto import AUTO, chosen_for, settle
 from credo.baselines import BASELINES, fit_baseline
 from credo.comparison.folds import encoded
+from credo.comparison.result import OVERRUN
 from credo.core.predict import predict
 from credo.core.predictive import Predictive
 from credo.data.encoder import TableEncoder
@@ -19,6 +20,7 @@ from credo.diagnostics.model_choice import loo
 from credo.errors import InputError, Refusal
 from credo.metrics.distances import crps
 from credo.recipes import build, table_model
+from credo.training.clock import COMPILING
 from credo.training.fit import fit
 
 if TYPE_CHECKING:
@@ -39,14 +41,15 @@ def run_cell(
         frame: the whole table.
         rows: places of the training rows and of the held-out rows.
         how: "target", "task", "missing", "network", "settings", "steps", "budget" and "seed"; "loo" False leaves out
-            what leave-one-out says; "groups", a number for each row, keeps the pilot of "auto" from cutting groups.
+            what leave-one-out says; "groups", a number for each row, keeps the pilot of "auto" and the baselines' own
+            cross-validation from cutting groups.
     """
     encoder, given, scored = encoded(frame, rows, how)
     groups = None if how.get("groups") is None else how["groups"][rows[0]][given.rows]
     began = time.perf_counter()
     try:
         if name in BASELINES:
-            predictive, facts = _baseline(name, encoder, given, scored, how["seed"])
+            predictive, facts = _baseline(name, encoder, given, scored, how, groups)
         else:
             predictive, facts = _network(name, encoder, given, scored, how, groups)
         rowwise = row_scores(predictive, true_targets(encoder, scored.targets))
@@ -56,34 +59,56 @@ def run_cell(
     return {"refused": None, "seconds": time.perf_counter() - began, "rows": rowwise} | facts
 
 
-def _baseline(name: str, encoder: Any, given: Any, scored: Any, seed: int) -> tuple[Predictive, dict[str, Any]]:
-    classes = len(encoder.classes or ())
-    model = fit_baseline(name, encoder.task, given.inputs, given.targets, num_classes=classes, seed=seed)
-    return on_scale(model.predict(scored.inputs), encoder), {"ok": True, "status": "The fit finished."}
+def _baseline(
+    name: str, encoder: Any, given: Any, scored: Any, how: dict[str, Any], groups: np.ndarray | None
+) -> tuple[Predictive, dict[str, Any]]:
+    began, classes = time.perf_counter(), len(encoder.classes or ())
+    model = fit_baseline(
+        name, encoder.task, given.inputs, given.targets, num_classes=classes, seed=how["seed"], groups=groups
+    )
+    spent = time.perf_counter() - began
+    facts = {"ok": True, "alarms": {}, "status": "The fit finished.", "seconds_fit": spent}
+    return on_scale(model.predict(scored.inputs), encoder), facts | {"over": _over(spent, how["budget"])}
 
 
 def _network(
     name: str, encoder: Any, given: Any, scored: Any, how: dict[str, Any], groups: np.ndarray | None
 ) -> tuple[Predictive, dict[str, Any]]:
-    why = ""
+    why, budget = "", how["budget"]
+    began, compiled = time.perf_counter(), COMPILING.seconds
     said = {"method": name, "batch_size": None} | {k: how[k] for k in ("network", "settings", "steps")}
     if name == AUTO:
-        choice = chosen_for(encoder, given[:3], how["network"], how["settings"], how["budget"], how["seed"], groups)
+        choice = chosen_for(encoder, given[:3], how["network"], how["settings"], budget, how["seed"], groups)
         why = choice.why
-        said = settle(choice, how["network"], how["settings"], how["steps"], None, how["budget"])
+        said = settle(choice, how["network"], how["settings"], how["steps"], None, budget)
+        # Its pilot comes out of the same time; a fit wants more than none, and ends with its first block.
+        budget = None if budget is None else max(budget - (time.perf_counter() - began), 1e-3)
     method, options = build(said["method"], said["settings"])
     model = table_model(encoder, said["network"], options, said["method"])
     key_fit, key_draws = jax.random.split(jax.random.key(how["seed"]))
     found = fit(
-        key_fit, model, given[:3], method, steps=said["steps"], budget=how["budget"], batch_size=said["batch_size"],
+        key_fit, model, given[:3], method, steps=said["steps"], budget=budget, batch_size=said["batch_size"],
         progress=False,
     )  # fmt: skip
+    spent, compiling = time.perf_counter() - began, COMPILING.seconds - compiled
+    alarms = alarms_of(found)
     facts = {
-        "ok": found.status.ok, "status": str(found.status), "seconds_fit": found.timing["seconds_fit"],
+        "ok": not alarms, "alarms": alarms, "status": str(found.status), "seconds_fit": spent,
+        "over": _over(spent - compiling, how["budget"]),
         "loo": _on_table(_loo(found, given) if how.get("loo", True) else None, encoder), "why": why,
         "evidence": _on_table(_evidence(found, len(given.rows)), encoder),
     }  # fmt: skip
     return on_scale(predict(key_draws, found, scored.inputs), encoder), facts
+
+
+def alarms_of(found: Any) -> dict[str, str]:
+    """What speaks against a fit, a word → a sentence: its alarms and, where it failed, why."""
+    failed = {} if found.status.ok else {"failed": str(found.status)}
+    return failed or {alarm.id: str(alarm) for alarm in found.diagnostics.alarms}
+
+
+def _over(seconds: float, budget: float | None) -> bool:
+    return budget is not None and seconds > OVERRUN * budget
 
 
 def _loo(found: Any, given: Any) -> float | None:

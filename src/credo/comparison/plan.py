@@ -98,7 +98,7 @@ class Plan:
         self.folds = find_folds(frame, target, chosen, folds, seed, groups)
         self.frame = frame if groups is None else frame.drop(columns=[groups])
         exact = task if task in ("binary", "multiclass") else chosen
-        self.how = {
+        self.how: dict[str, Any] = {
             "target": target, "task": exact, "missing": missing, "network": network, "settings": settings or {},
             "steps": steps, "budget": None if budget is None else seconds(budget), "seed": seed,
         }  # fmt: skip

@@ -7,6 +7,7 @@ import numpy as np
 from scipy.stats import norm
 
 RESAMPLES = 2000
+OVERRUN = 1.5  # times the budget, compilation aside, beyond which a fit is marked
 
 
 @dataclasses.dataclass
@@ -17,7 +18,8 @@ class Comparison:
         table: one row for each model, best mean log-likelihood first: scores over all rows, each held out once, with
             "behind" (nats by which it trails the first, with the ends of the paired interval "behind_low" and
             "behind_high"), "loo" and "evidence" (nats for each training row, where they are defined), "seconds" of a
-            fold, and "failed" (folds whose fit has an alarm).
+            fold, "seconds_fit" of them for pilot and fit, "failed" (folds whose fit failed or has an alarm), "alarms"
+            (a word → the sentence of the first such fold) and "over" (folds that took far more than the budget).
         refused: model → why it could not be run.
         level: of the intervals.
         task, target, folds: what was compared on.
@@ -25,6 +27,7 @@ class Comparison:
         notes: sentences about the table.
         rowwise: model → score → values of every row [n].
         split_by: the column whose groups were held out whole, and over which the intervals are.
+        budget: seconds that each fit was given.
     """
 
     table: list[dict[str, Any]]
@@ -37,6 +40,7 @@ class Comparison:
     notes: list[str]
     rowwise: dict[str, dict[str, np.ndarray]] = dataclasses.field(repr=False)
     split_by: str | None = None
+    budget: float | None = None
 
     @property
     def best(self) -> str:
@@ -44,10 +48,10 @@ class Comparison:
         return self.table[0]["model"]
 
     def to_pandas(self) -> Any:
-        """The table as a data frame."""
+        """The table as a data frame; alarms by their words alone."""
         import pandas as pd
 
-        return pd.DataFrame(self.table).set_index("model")
+        return pd.DataFrame([row | {"alarms": ", ".join(row["alarms"])} for row in self.table]).set_index("model")
 
     def sentences(self) -> list[str]:
         """Who leads, who is level with it, who is behind, who has no score, who was refused."""
@@ -56,18 +60,35 @@ class Comparison:
         sound = [row for row in self.table if np.isfinite(row["log_likelihood"])]
         level = [row["model"] for row in sound[1:] if row["behind_low"] <= 0]
         behind = [row["model"] for row in sound[1:] if row["behind_low"] > 0]
+        unknown = [row["model"] for row in sound[1:] if np.isnan(row["behind_low"])]
         lost = [row["model"] for row in self.table if not np.isfinite(row["log_likelihood"])]
         said = [f"{self.best} has the largest log-likelihood on rows that were not seen."] if sound else []
         if level:
             said.append(f"By no more than chance could explain it leads {', '.join(level)}.")
         if behind:
             said.append(f"Clearly behind: {', '.join(behind)}.")
+        if unknown:
+            said.append(f"Whether chance could explain its lead cannot be told: {', '.join(unknown)}.")
         if lost:
             said.append(
                 "Without a finite log-likelihood, because some predictions are no numbers or leave what happened no "
                 f"probability: {', '.join(lost)}."
             )
         return [*said, *(f"{name} was not run: {why}" for name, why in self.refused.items())]
+
+    def warnings(self) -> list[str]:
+        """What the marks of the table mean: the alarms of each model with a star, and who took too long."""
+        said = []
+        for row in (row for row in self.table if row["alarms"]):
+            where = "" if self.folds == 1 else f" in {row['failed']} of {self.folds} folds"
+            said.append(f"* {row['model']} has an alarm{where}: {' '.join(row['alarms'].values())}")
+        late = [f"{row['model']} ({row['seconds_fit']:.1f} s)" for row in self.table if row["over"]]
+        if late and self.budget is not None:
+            said.append(
+                f"† took more than {OVERRUN:g} times the budget of {self.budget:g} s, compilation aside, and so had "
+                f"more time than others: {', '.join(late)}."
+            )
+        return said
 
     def plot(self) -> Any:
         """How far each model is behind the first, with intervals, and seconds beside."""
@@ -76,11 +97,15 @@ class Comparison:
         return figure(self)
 
     def __str__(self) -> str:
-        return "\n".join([self.to_pandas().to_string() if self.table else "", *self.sentences()])
+        return "\n".join([self.to_pandas().to_string() if self.table else "", *self.sentences(), *self.warnings()])
 
 
 def summarised(
-    cells: dict[str, list[dict[str, Any]]], level: float, seed: int, groups: np.ndarray | None = None
+    cells: dict[str, list[dict[str, Any]]],
+    level: float,
+    seed: int,
+    groups: np.ndarray | None = None,
+    intervals: bool = True,
 ) -> tuple[list[Any], dict[str, Any]]:
     """Rows of the table, best first, and the scores of every row by model; models whose every fold was run.
 
@@ -88,6 +113,7 @@ def summarised(
         cells: model → what `run_cell` found in each fold.
         level, seed: of the intervals.
         groups: a number for the group of each row of the table, where groups were held out whole.
+        intervals: False where the rows allow none; their ends are NaN.
     """
     rowwise: dict[str, dict[str, np.ndarray]] = {}
     drawn = None  # what the bootstrap draws, by row
@@ -105,7 +131,9 @@ def summarised(
     for model in order:
         rows = rowwise[model]
         line: dict[str, Any] = {"model": model, "log_likelihood": means[model]}
-        line |= _gap(rowwise[order[0]]["log_likelihood"], rows["log_likelihood"], level, seed, drawn)
+        line |= _gap(
+            rowwise[order[0]]["log_likelihood"], rows["log_likelihood"], level if intervals else None, seed, drawn
+        )
         for name, values in rows.items():
             if name == "squared_error":
                 line["rmse"] = float(np.sqrt(values.mean()))
@@ -115,18 +143,25 @@ def summarised(
             known = [cell[name] for cell in cells[model] if cell.get(name) is not None]
             line[name] = float(np.mean(known)) if len(known) == len(cells[model]) else None
         line["seconds"] = float(np.mean([cell["seconds"] for cell in cells[model]]))
+        line["seconds_fit"] = float(np.mean([cell.get("seconds_fit", np.nan) for cell in cells[model]]))
         line["failed"] = sum(not cell["ok"] for cell in cells[model])
+        # Later folds first, so that a word keeps the sentence of the first fold that has it.
+        line["alarms"] = {word: said for cell in cells[model][::-1] for word, said in cell.get("alarms", {}).items()}
+        line["over"] = sum(cell.get("over", False) for cell in cells[model])
         table.append(line)
     return table, rowwise
 
 
-def _gap(first: np.ndarray, own: np.ndarray, level: float, seed: int, groups: np.ndarray | None) -> dict[str, float]:
-    """How far a model is behind the first, with the ends of the interval; NaN where a score is not finite."""
+def _gap(
+    first: np.ndarray, own: np.ndarray, level: float | None, seed: int, groups: np.ndarray | None
+) -> dict[str, float]:
+    """How far a model is behind the first, with the ends of the interval; NaN where a score is not finite, or where no
+    interval is asked for."""
     if not (np.isfinite(first).all() and np.isfinite(own).all()):
         return {"behind": np.nan, "behind_low": np.nan, "behind_high": np.nan}
     if own is first:
         return {"behind": 0.0, "behind_low": 0.0, "behind_high": 0.0}
-    low, high = _interval(first - own, level, seed, groups)
+    low, high = (np.nan, np.nan) if level is None else _interval(first - own, level, seed, groups)
     return {"behind": float((first - own).mean()), "behind_low": low, "behind_high": high}
 
 

@@ -45,12 +45,15 @@ def compare(
         methods: names of methods, in a list or with commas; None takes some of each kind, "all" all of them.
         baselines: True for all of `credo.baselines`, False for none, or names.
         folds: number of folds.
-        budget: time of each fit, such as "60s"; baselines take what they take.
+        budget: time of each fit, such as "60s", with its compilation and the pilot of "auto". It ends the main phase
+            alone: starts, warm-up and what follows are done in full, and baselines take what they take. "over" of the
+            table counts folds that took more than 1.5 times as long, compilation aside.
         steps: of each fit, instead; None takes each method's own number.
         task, missing: as in `credo fit`.
         network: "mlp:50,50"; None takes each method's own.
         settings: of methods and models, such as {"prior": "normal:1.0"}; every method must know them.
-        split_by: a column whose groups are held out whole, here and in the pilot of "auto"; it is no input.
+        split_by: a column whose groups are held out whole, here, in the pilot of "auto" and within baselines; it is
+            no input.
         seed: of folds and fits.
         level: of the intervals.
         jobs: processes that run cells side by side, through joblib: with `joblib.parallel_config(backend=…)` around
@@ -112,5 +115,6 @@ def collected(plan: Plan, cells: dict[tuple[str, int], dict[str, Any]], level: f
     scored = [len(rows["log_likelihood"]) for rows in rowwise.values()]
     rows = scored[0] if scored else len(plan.frame)
     return Comparison(
-        table, refused, level, plan.task, plan.target, rows, len(plan.folds), plan.notes, rowwise, plan.split_by
-    )
+        table, refused, level, plan.task, plan.target, rows, len(plan.folds), plan.notes, rowwise, plan.split_by,
+        plan.how["budget"],
+    )  # fmt: skip

@@ -6,18 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from credo.comparison.cell import row_scores
+from credo.comparison.cell import alarms_of, row_scores
 from credo.comparison.result import Comparison, summarised
-from credo.report.comparison import best_cells, figure, rows_of
+from credo.report.comparison import best_cells, figure, marks, rows_of
 from credo.report.html import Section, gallery, links, paragraphs, table
 from credo.report.run import RunData
 from credo.report.tables import cell, in_order, meaning
 
 SKIPPED = ("seconds_compile", "seconds_run")
 LEVEL = 0.95
+FEWEST_GROUPS = 5  # a bootstrap over fewer is far too sure; over one it is certain
 CAPTIONS = {
-    "ranking": "Left: distance to the first in log-likelihood per row, both on the same rows, with its interval; an "
-    "interval that reaches zero is a difference that chance could explain. Right: seconds of the whole fit."
+    "ranking": "Left: distance to the first in log-likelihood per row, both on the same rows, with its interval if "
+    "there is one; one that reaches zero is a difference that chance could explain. Right: seconds of the whole fit."
 }
 
 
@@ -48,11 +49,47 @@ def ranking(runs: Sequence[RunData]) -> Comparison | None:
         rows = {name: values[here] for name, values in row_scores(run.predictive, run.targets).items()}
         rows["place"] = np.arange(len(here))
         seconds = float(run.metrics.get("seconds_fit", np.nan))
-        sound = run.fit is None or run.fit.status.ok
-        cells[run.name] = [{"rows": rows, "seconds": seconds, "ok": sound}]
-    ranked, rowwise = summarised(cells, LEVEL, 0)
+        alarms = {} if run.fit is None else alarms_of(run.fit)
+        cells[run.name] = [{"rows": rows, "seconds": seconds, "ok": not alarms, "alarms": alarms}]
+    split_by, groups, trouble = shared_groups(scored, places)
+    ranked, rowwise = summarised(cells, LEVEL, 0, groups, intervals=not trouble)
     task = "" if scored[0].predictive is None else scored[0].predictive.kind
-    return Comparison(ranked, {}, LEVEL, task, None, len(places[0]), 1, [], rowwise)
+    notes = [trouble] if trouble else []
+    return Comparison(ranked, {}, LEVEL, task, None, len(places[0]), 1, notes, rowwise, split_by)
+
+
+def shared_groups(runs: Sequence[RunData], places: Sequence[np.ndarray]) -> tuple[str | None, np.ndarray | None, str]:
+    """The column whose groups all runs held out whole, the group of each shared row, and why there can be no interval.
+
+    Rows of one group are alike, so that an interval over rows would be far too narrow.
+
+    Args:
+        runs: that are ranked.
+        places: from `shared_rows`.
+    """
+    columns = {run.split_by for run in runs}
+    if columns == {None}:
+        return None, None, ""
+    if len(columns) > 1:
+        return None, None, (
+            "Some runs held out whole groups and others did not, or not of the same column, so there is no interval; "
+            "fit them with the same --split-by to have one."
+        )  # fmt: skip
+    column = runs[0].split_by
+    known = next(((run.groups, here) for run, here in zip(runs, places) if run.groups is not None), None)
+    if known is None:
+        return column, None, (
+            f"The runs held out whole groups of '{column}' but did not keep which, so there is no interval; fit again "
+            "to have one."
+        )  # fmt: skip
+    groups = known[0][known[1]]
+    count = len(np.unique(groups))
+    if count < FEWEST_GROUPS:
+        return column, None, (
+            f"These rows are {count} group{'s' * (count > 1)} of '{column}', too few for an interval; hold out at "
+            f"least {FEWEST_GROUPS}."
+        )  # fmt: skip
+    return column, groups, ""
 
 
 def shared_rows(runs: Sequence[RunData]) -> list[np.ndarray] | None:
@@ -91,19 +128,25 @@ def _ranked(runs: Sequence[RunData], found: Comparison) -> str:
     notes = [
         *found.sentences(),
         f"All scores of this table are means over {which} {found.rows:,} rows that every run held out.",
-        f"Behind the first: nats per row, with the {100 * LEVEL:.0f} % interval of a bootstrap over rows.",
+        _interval(found),
         "Predictions were drawn anew for it, so that its last digits may differ from scores saved with the runs.",
     ]
-    if any(row["failed"] for row in found.table):
-        notes.append("* marks fits with an alarm, such as chains that did not agree.")
     missing = [run.name for run in runs if run.name not in found.rowwise]
     if missing:
         notes.append(f"Without scored rows, and so not ranked: {', '.join(missing)}.")
     return (
         table(head, rows, numbers=True, best=best)
         + paragraphs(notes)
+        + marks(found)
         + gallery({"ranking": figure(found)}, CAPTIONS, "comparison")
     )
+
+
+def _interval(found: Comparison) -> str:
+    if found.notes:
+        return f"Behind the first: nats per row. {' '.join(found.notes)}"
+    over = "rows" if found.split_by is None else f"whole groups of '{found.split_by}'"
+    return f"Behind the first: nats per row, with the {100 * LEVEL:.0f} % interval of a bootstrap over {over}."
 
 
 def _why_not(runs: Sequence[RunData]) -> str:

@@ -36,10 +36,17 @@ def rows_of(found: Any) -> tuple[list[str], list[list[str]]]:
     body = []
     for row in found.table:
         line = [row["model"] + (" *" if row["failed"] else ""), *(_cell(name, row.get(name)) for name in shown)]
-        behind = f"{row['behind']:.3f} ({row['behind_low']:.3f} to {row['behind_high']:.3f})"
-        line.insert(2, behind if row is not found.table[0] and np.isfinite(row["behind_low"]) else "–")
+        line.insert(2, "–" if row is found.table[0] else _behind(row))
+        line[-1] += " †" if row["over"] else ""
         body.append(line)
     return head, body
+
+
+def _behind(row: dict[str, Any]) -> str:
+    if not np.isfinite(row["behind"]):
+        return "–"
+    ends = f" ({row['behind_low']:.3f} to {row['behind_high']:.3f})" if np.isfinite(row["behind_low"]) else ""
+    return f"{row['behind']:.3f}{ends}"
 
 
 def _cell(name: str, value: float | None) -> str:
@@ -76,7 +83,7 @@ def figure(found: Any) -> Figure:
     for some, colour, marker, name in ((~base, CYCLE[0], "o", "networks"), (base, MUTED, "s", "baselines")):
         _dots(left, right, [row for row, one in zip(rows, some) if one], places[some], colour, marker, name)
     left.axvline(0, color=INK, lw=0.8, alpha=0.5)
-    ends = [row["behind_high"] for row in rows if np.isfinite(row["behind_high"])] or [1.0]
+    ends = [np.nanmax([row["behind"], row["behind_high"]]) for row in rows if np.isfinite(row["behind"])] or [1.0]
     # One hopeless model must not squeeze the others into a line.
     widest, middle = max(ends), float(np.median(ends))
     if widest > 20 * max(middle, 1e-3):
@@ -96,21 +103,24 @@ def figure(found: Any) -> Figure:
 def _dots(
     left: Axes, right: Axes, rows: list[dict[str, Any]], places: np.ndarray, colour: str, marker: str, name: str
 ) -> None:
-    """One mark with its interval for each row that has a score on the left, and one at its seconds on the right."""
+    """One mark for each row that has a score on the left, with its interval if there is one, and one at its seconds on
+    the right."""
     if not rows:
         return
     cost = right.scatter([row["seconds"] for row in rows], places, s=36, color=colour, marker=marker)
     tell(cost, "")
-    known = np.isfinite([row["behind_high"] for row in rows])
+    known = np.isfinite([row["behind"] for row in rows])
     scored = [row for row, one in zip(rows, known) if one]
     if not scored:
         return
     low, high = ([row[f"behind_{end}"] for row in scored] for end in ("low", "high"))
-    left.hlines(places[known], low, high, color=colour, lw=2.2)
+    about = {"log-likelihood": [digits(row["log_likelihood"]) for row in scored]}
+    if np.isfinite(high).all():
+        left.hlines(places[known], low, high, color=colour, lw=2.2)
+        about = {"interval": spans(low, high)} | about
     gaps = [row["behind"] for row in scored]
     behind = left.scatter(gaps, places[known], s=36, color=colour, marker=marker, label=name)
-    scores = {"log-likelihood": [digits(row["log_likelihood"]) for row in scored]}
-    tell(behind, "", about={"interval": spans(low, high)} | scores)
+    tell(behind, "", about=about)
 
 
 def _baselines() -> tuple[str, ...]:
@@ -131,16 +141,21 @@ def comparison_page(found: Any, name: str) -> str:
             f"Behind the first: nats per row, with the {100 * found.level:.0f} % interval of a bootstrap over {over}, "
             "both models on the same ones.",
             "LOO and evidence are nats per training row, where the method has them.",
+            "Seconds are those of pilot, fit, predictions and scores.",
         ]
-        if any(row["failed"] for row in found.table):
-            notes.append("* marks fits with an alarm, such as chains that did not agree.")
-        shown = table(head, body, numbers=True, best=best_cells(found)) + paragraphs(notes)
+        shown = table(head, body, numbers=True, best=best_cells(found)) + paragraphs(notes) + marks(found)
         sections.append(Section("Scores", shown))
         captions = {"behind": "Left: distance to the first in log-likelihood per row. Right: seconds per fold."}
         sections.append(Section("Quality and time", gallery({"behind": figure(found)}, captions, "comparison")))
     if found.notes:
         sections.append(Section("The table", bullets(found.notes)))
     return page(f"Models for {target}", sections, f"{name}: {found.task}, {found.rows:,} rows")
+
+
+def marks(found: Any) -> str:
+    """What the marks of the table mean, as a list; nothing where there are none."""
+    said = found.warnings()
+    return bullets(said) if said else ""
 
 
 def write_comparison(found: Any, name: str, out: Path) -> Path:

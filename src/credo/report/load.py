@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from credo.data.parse import text_keys
 from credo.errors import InputError
 from credo.report.run import RunData
 
@@ -24,19 +27,30 @@ def load_run_data(folder: Path | str, table: pd.DataFrame | Path | str | None = 
 
     run = open_run(folder, network)
     name = Path(folder).resolve().name
-    known: dict[str, Any] = {"versions": _versions(run.versions), "notes": ()}
+    known: dict[str, Any] = {"versions": _versions(run.versions), "notes": (), "split_by": run.table.get("split_by")}
     if table is not None:
         if run.encoder is None:
             raise InputError(f"The run {folder} was not made from a table; make RunData from its predictions.")
-        return RunData.from_table(name, run.fit, run.encoder, _frame(table), rows="new", **known)
+        frame = _frame(table)
+        arrays = run.encoder.arrays(frame, unseen="zeros")
+        known |= {"rows": "new", "groups": _groups(frame, known["split_by"], arrays.rows)}
+        return RunData.from_encoded(name, run.fit, run.encoder, arrays.inputs, arrays.targets, **known)
     if run.encoder is None or not len(run.heldout.get("inputs", ())):
         features = run.encoder.feature_names if run.encoder is not None else ()
         return RunData(name, run.fit, run.metrics, encoder=run.encoder, feature_names=features, **known)
     if any(key.startswith("test_") for key in run.metrics):
         known["metrics"] = run.metrics
     held = run.heldout
-    known |= {"row_numbers": held.get("rows"), "source": run.table.get("digest")}
+    known |= {"row_numbers": held.get("rows"), "source": run.table.get("digest"), "groups": held.get("groups")}
     return RunData.from_encoded(name, run.fit, run.encoder, held["inputs"], held["targets"], **known)
+
+
+def _groups(frame: pd.DataFrame, split_by: str | None, rows: np.ndarray) -> np.ndarray | None:
+    """A number for the group of each of these rows of a table; None where it does not say."""
+    if split_by is None or split_by not in frame.columns:
+        return None
+    codes = text_keys(frame[split_by])[0][rows]
+    return None if (codes < 0).any() else codes
 
 
 def _versions(found: dict[str, Any]) -> dict[str, str]:

@@ -44,6 +44,8 @@ class RunData:
         rows: what the scored rows are: "held-out", "training", "new".
         row_numbers: the place of each scored row in its table, from 0.
         source: a digest of that table.
+        split_by: the column whose groups were held out whole.
+        groups: a number for the group of each scored row, where it is known.
     """
 
     name: str
@@ -59,6 +61,8 @@ class RunData:
     rows: str = "held-out"
     row_numbers: np.ndarray | None = None
     source: str | None = None
+    split_by: str | None = None
+    groups: np.ndarray | None = None
 
     @classmethod
     def from_predictions(
