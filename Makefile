@@ -48,7 +48,7 @@ gallery: $(STAMP)
 # Peers live in their own environment, so that the product never depends on them.
 bench-peers:
 	$(PYTHON) -m venv .venv-peers
-	.venv-peers/bin/python -m pip install --quiet jax numpyro blackjax optax torch==2.13.0 pyro-ppl laplace-torch posteriors
+	.venv-peers/bin/python -m pip install --quiet jax numpyro blackjax optax torch==2.13.0 pyro-ppl laplace-torch posteriors botorch
 
 bench: $(STAMP)
 	$(BIN)/credo benchmark speed --peers .venv-peers/bin/python

@@ -6,7 +6,7 @@
 Every table of `credo.benchmarks.tables` is made anew with the seed (that of patients is what it is, in other folds),
 and every model is fitted to all folds but one and scored on that one. The settings of `auto` are chosen with seeds from
 100 on; `credo benchmark tables` measures it with seed 0. Cells go to --folder, one file each: what was stopped goes on.
---page writes the table of the site.
+--page writes the table of the site, and its cells in one file beside it.
 """
 
 import argparse
@@ -22,6 +22,7 @@ import credo
 from credo.baselines import BASELINES, fit_baseline
 from credo.benchmarks import front_door, records
 from credo.benchmarks.markdown import bold, number, seconds, table
+from credo.benchmarks.rules import baseline_rules
 from credo.benchmarks.tables import TABLES
 from credo.comparison.cell import row_scores
 from credo.comparison.plan import find_folds
@@ -62,10 +63,24 @@ REAL = {
     "ensemble_t": ensemble(ROBUST, "mlp:50,50", 3000),
     "vi_t": Candidate("bayes_by_backprop", (("likelihood", ROBUST),), "mlp:50"),
 }
-OTHER = {
+SMALL, WRONG = "mlp:16,16:tanh", "mislabelled"
+CLASSES = {
+    "chains": chains(50, None),
+    "chains_4": chains(50, None, prior="fan_in_normal:4.0"),
+    "chains_16": chains(50, None, SMALL),
+    "chains_16_4": chains(50, None, SMALL, prior="fan_in_normal:4.0"),
+    "chains_16_m": chains(50, WRONG, SMALL),
+    "chains_16_4_m": chains(50, WRONG, SMALL, prior="fan_in_normal:4.0"),
+    "chains_50": chains(50, None, "mlp:50:tanh"),
+    "ensemble": ensemble(None, "mlp:50,50", 3000),
+    "ensemble_m": ensemble(WRONG, "mlp:50,50", 3000),
+    "vi": Candidate("bayes_by_backprop"),
+    "laplace": Candidate("laplace"),
+}
+COUNTS = {
     "chains": chains(50, None),
     "chains_2": chains(50, None, prior="fan_in_normal:2.0"),
-    "chains_16": chains(50, None, "mlp:16,16:tanh"),
+    "chains_16": chains(50, None, SMALL),
     "chains_50": chains(50, None, "mlp:50:tanh"),
     "ensemble": ensemble(None, "mlp:50,50", 3000),
     "vi": Candidate("bayes_by_backprop"),
@@ -81,12 +96,13 @@ MANY = {
     "vi_t": Candidate("bayes_by_backprop", (("likelihood", ROBUST),), WIDE, 20_000, 512),
     "swag_t": Candidate("multi_swag", (("likelihood", ROBUST),), WIDE, 9000, 512),
 }
-GROUPS = (REAL, MANY, OTHER)
+GROUPS = (REAL, MANY, CLASSES, COUNTS)
 
 
 def candidates(name_of: str, task: str) -> dict[str, Candidate]:
     """Candidates of a table, by name."""
-    return MANY if name_of == "large" else REAL if task == "regression" else OTHER
+    kinds = {"regression": REAL, "count": COUNTS}
+    return MANY if name_of == "large" else kinds.get(task, CLASSES)
 
 
 def fitted(one: Candidate, encoder: TableEncoder, given: Any, scored: Any, seed: int) -> Any:
@@ -117,9 +133,15 @@ def cell(
     return {"rows": len(scored.rows), "seconds": spent} | {k: float(v.sum()) for k, v in scores.items()}
 
 
+def records_of(options: argparse.Namespace) -> records.Records:
+    """The cells of --folder, and those beside the page."""
+    return records.Records(options.folder, options.page and options.page.with_suffix(".json"))
+
+
 def place_of(name_of: str, name: str, fold: int, one: Candidate | None, options: argparse.Namespace) -> str:
     """The name of a cell's record; other settings have another one."""
-    return f"candidates-{name_of}-{name}-{fold}-{records.fingerprint(one, options.folds, options.seed, options.rows)}"
+    own = one or baseline_rules(name, TABLES[name_of](0, 20).task)
+    return f"candidates-{name_of}-{name}-{fold}-{records.fingerprint(own, options.folds, options.seed, options.rows)}"
 
 
 def described(one: Candidate) -> str:
@@ -181,7 +203,7 @@ def study(name_of: str, options: argparse.Namespace) -> list[dict[str, Any]]:
     names = [
         n for n in (options.models.split(",") if options.models else [*known, *BASELINES]) if n in {*known, *BASELINES}
     ]
-    lines, kept = [], records.Records(options.folder)
+    lines, kept = [], records_of(options)
     for name in names:
         found: list[Any] = []
         for fold, rows in enumerate(folds[: options.first]):
@@ -221,6 +243,7 @@ def main() -> int:
     lines = [line for name in options.tables.split(",") for line in study(name, options)]
     if options.page:
         options.page.write_text(page(lines, options), encoding="utf-8")
+        records_of(options).pack("candidates", options.page.with_suffix(".json"))
     return 0
 
 

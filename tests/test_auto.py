@@ -18,6 +18,7 @@ from credo.cli.main import app
 from credo.data.encoder import TableEncoder
 from credo.errors import InputError
 from credo.estimators import BayesianClassifier, BayesianRegressor
+from credo.estimators.build import Asked, decided
 from credo.recipes import build, parse_likelihood, parse_network
 from small_tables import regression_frame
 
@@ -246,6 +247,16 @@ def test_labels_may_be_wrong_unless_a_likelihood_is_named(names, monkeypatch):
     assert isinstance(named.fit_.model.likelihood, credo.likelihoods.Categorical)
     assert len(tried) == 2
     assert "likelihood" not in auto.chosen_for(*arguments, {"likelihood": "categorical"}, None, 0).settings
+
+
+@pytest.mark.parametrize("network", [credo.networks.mlp([4]), "mlp:4", [4], None])
+def test_a_network_of_ones_own_keeps_the_number_of_its_outputs(network):
+    x = np.zeros((90, 2), np.float32)
+    own = isinstance(network, credo.networks.mlp([4]).__class__)
+    for task, wrong in (("binary", not own), ("multiclass", True)):
+        asked = Asked("auto", network, None, None, None, None, None)
+        rivals = decided(asked, task, x, 2 if task == "binary" else 3).choice.rivals
+        assert any("likelihood" in rival for rival in rivals) == wrong
 
 
 def test_wrong_labels_are_found_by_the_pilot():

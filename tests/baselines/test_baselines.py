@@ -60,6 +60,24 @@ def test_a_process_takes_the_best_top_of_its_evidence(monkeypatch):
     assert model.log_marginal_likelihood_value_ == max(found.values())
 
 
+def test_a_search_that_fails_leaves_the_others(monkeypatch):
+    from sklearn.gaussian_process import GaussianProcessRegressor
+
+    fit, left = GaussianProcessRegressor.fit, [True, False, True, True]
+
+    def failing(self, x, y):
+        if left.pop(0):
+            raise np.linalg.LinAlgError("not positive definite")
+        return fit(self, x, y)
+
+    monkeypatch.setattr(GaussianProcessRegressor, "fit", failing)
+    x, y = wave(40, 0)
+    assert fit_baseline("gp", "regression", x, y).predict(x).mean.shape == (40,)
+    left[:] = [True] * 4
+    with pytest.raises(Refusal, match="no Cholesky factor"):
+        fit_baseline("gp", "regression", x, y)
+
+
 def test_no_group_is_cut_where_a_baseline_chooses():
     # Rows of a group are copies of each other: cross-validation that cuts groups sees no error at all.
     rng = np.random.default_rng(0)

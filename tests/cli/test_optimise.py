@@ -45,7 +45,8 @@ def test_the_best_point_is_printed_and_the_search_goes_on(call, files):
     assert first.exit_code == 0, first.stderr
     found = json.loads(first.stdout)
     assert found["best"] == pytest.approx((found["point"]["x"] - 0.3) ** 2 + found["point"]["n"])
-    assert "   7  " in first.stderr
+    assert "━━━━━━━━━━ 7/7  " in first.stderr
+    assert "━━━━━━━─── 5/7  " in first.stderr
     record = json.loads((files / "out" / "optimise.json").read_text())
     assert len(record["history"]) == 7
     more = call("bowl", "--evaluations", "9")

@@ -298,9 +298,8 @@ def test_who_took_far_longer_than_the_budget_is_marked(frame, monkeypatch):
     assert "1.5 times the budget of 0.2 s" in said
     assert f"map ({row['seconds_fit']:.1f} s)" in said
     assert said in comparison_page(found, "table.csv")
-    assert credo.compare(
-        frame.drop(columns="group"), "y", methods="map", baselines="linear", folds=2, steps=20
-    ).warnings() == [s for s in found.warnings() if not s.startswith("†")]
+    again = credo.compare(frame.drop(columns="group"), "y", methods="map", baselines="linear", folds=2, steps=20)
+    assert not any(s.startswith("†") for s in again.warnings())
 
 
 def test_compilation_is_no_overrun(frame, monkeypatch):

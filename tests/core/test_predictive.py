@@ -147,6 +147,20 @@ def test_one_draw_that_extrapolates_leaves_the_quantiles_of_counts_alone(far):
     assert poisson.quantile(0.995).min() > np.exp(min(far, 30) - 1)
 
 
+@pytest.mark.parametrize("far", [1e5, 1e8, np.inf])
+def test_a_draw_beyond_all_numbers_leaves_the_quantiles_of_counts_alone(far):
+    """One of five rates: mean and spread are ∞ or no number, and the median that of Poisson(1) at 0.5/0.8."""
+    for place in (0, 4):
+        log_rates = np.zeros((5, 1, 1), np.float32)
+        log_rates[place] = far
+        flat = Flat(jnp.asarray(log_rates), {}, jnp.full(5, -np.log(5)))
+        poisson = Predictive(credo.likelihoods.poisson(), lambda flat=flat: iter([(slice(0, 1), flat)]), 1, flat=True)
+        assert poisson.quantile(0.5)[0] == stats.poisson(1).ppf(0.625) == 1
+    sure = Flat(jnp.full((5, 1, 1), -40.0), {}, jnp.full(5, -np.log(5)))
+    poisson = Predictive(credo.likelihoods.poisson(), lambda: iter([(slice(0, 1), sure)]), 1, flat=True)
+    assert poisson.quantile(0.99999999)[0] == 0  # the level rounds to 1 where the spread is 0
+
+
 def test_chunks_do_not_change_answers():
     """Kept, recomputed, in one chunk or in many: the same numbers."""
     x = np.linspace(-2, 2, 300).astype(np.float32)[:, None]

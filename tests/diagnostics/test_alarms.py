@@ -106,7 +106,7 @@ def test_chains_that_have_not_arrived(base):
     for theta in (slow, climb):
         found = diagnose(KEY, with_posterior(base, samples(theta)))
         assert [a.id for a in found.alarms] == ["unconverged"]
-        assert "more draws or a longer warm-up" in str(found.alarms[0])
+        assert "such as a budget of 5m, or a longer warm-up" in str(found.alarms[0])
 
 
 def test_one_chain_alone_can_be_unconverged(base):

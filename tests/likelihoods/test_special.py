@@ -21,6 +21,13 @@ def test_gammaincc(a):
     np.testing.assert_allclose(got, scipy.special.gammaincc(float(a), x.astype(float)), atol=1e-4)
 
 
+def test_gammaincc_is_one_far_above_the_rate():
+    """Where 1 + g(r) is all that is left of 1 and −1 it must keep its digits."""
+    a = jnp.geomspace(1e5, 1e12, 2000)
+    for rate in (1e-3, 1.0, 1e3):
+        assert (gammaincc(a, jnp.full(a.shape, rate)) == 1).all()
+
+
 @pytest.mark.parametrize("a", [0.1, 1.0, 9.9, 10.1, 150.0, 250.0, 1e4, 1e6])
 @pytest.mark.parametrize("b", [1.0, 5.0, 10.5, 199.0, 201.0, 1e3, 1e6])
 def test_betainc(a, b):

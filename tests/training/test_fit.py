@@ -155,13 +155,25 @@ def test_extend_after_a_budget_adds_all_that_was_asked_for():
     drawn = fit.posterior.available
     assert more.posterior.available == more.config["steps"] == drawn + 150
     assert more.config["budget"] is None
+    short = run(credo.methods.HMC(chains=1, warmup=20, num_steps=2), budget=0.0001)
+    assert any("budget" in note for note in short.notes)
+    assert not any("budget" in note for note in short.extend(50).notes)
+
+
+def test_compilation_is_not_paid_from_the_budget():
+    """A network of a shape that nothing else compiles: that takes longer than the budget, and the fit all of it."""
+    x = np.linspace(-1, 1, 37, dtype=np.float32)[:, None] * np.ones(13, np.float32)
+    model = credo.Model(credo.networks.mlp([11, 7, 5]), credo.priors.normal(1.0), credo.likelihoods.gaussian(0.1))
+    fit = credo.fit(jax.random.key(0), model, (x, x[:, 0]), "map", budget=0.3)
+    assert fit.timing["seconds_run"] > 0.25
+    assert fit.timing["steps"] > 50
 
 
 def test_a_budget_that_warm_up_spent_is_said():
-    fit = run(credo.methods.HMC(chains=1, warmup=20, num_steps=2), budget=0.01)
+    fit = run(credo.methods.HMC(chains=1, warmup=20, num_steps=2), budget=0.0001)
     assert fit.posterior.available < 25
     said = next(note for note in fit.notes if "budget" in note)
-    assert said.startswith(f"The budget of 0.01 s was spent when each chain had {fit.posterior.available} draw")
+    assert said.startswith(f"The budget of 0.0001 s was spent when each chain had {fit.posterior.available} draw")
     assert said.endswith("give a larger budget or a shorter warm-up.")
     enough = run(credo.methods.HMC(chains=1, warmup=20, num_steps=2), budget=1.0)
     assert enough.posterior.available >= 25
@@ -253,7 +265,7 @@ def test_starts_are_checked():
 
 def test_learned_noise_is_sampled_and_said():
     fit = run(credo.methods.HMC(chains=2, warmup=100, num_steps=5), model=net(), data=(X, Y), steps=50)
-    assert "sampled under its default prior" in str(fit.status)
+    assert "The noise is put under its default prior" in str(fit.status)
     assert fit.posterior.params["likelihood"]["log_scale"].std() > 0
 
 

@@ -6,8 +6,10 @@ import sys
 import time
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import linen
 
 import credo
 from credo.errors import InputError
@@ -149,6 +151,11 @@ def test_fingerprints(tmp_path, monkeypatch):
     assert mark(one) == mark(one)
     assert len({mark(one), mark(other), mark(alike)}) == 3
     x = np.ones((5, 1), np.float32)
+    modules = [linen.Dense(4), linen.Dense(5), linen.Sequential([linen.Dense(4), jnp.tanh])]
+    modules += [linen.Sequential([linen.Dense(4), linen.relu])]
+    networks = [credo.adapters.from_linen(module) for module in modules]
+    assert len({mark(x, network) for network in networks}) == 4
+    assert mark(x, networks[0]) == mark(x, credo.adapters.from_linen(linen.Dense(4)))
     functions = (jax.nn.relu, relu, jax.tree_util.Partial(relu), [relu], {"a": 1}, {"a": 1.0}, jax.random.key(1))
     assert len({mark(x, f) for f in functions}) == len(functions)
     assert mark(x, functions) == mark(x, functions)

@@ -8,6 +8,7 @@ from typing import Any
 import jax
 
 from credo.core.network import Network, ParamInfo, Variables
+from credo.core.tree import Held as Held
 from credo.core.tree import path_string
 from credo.errors import InputError
 
@@ -16,29 +17,6 @@ Fact = tuple[str, int | None, int | None] | tuple[str, int | None, int | None, i
 # kind, fan-in, fan-out and, for kernels that say it, the axis of their inputs
 
 OTHER: Fact = ("other", None, None)
-
-
-class Held:
-    """A library's structure as static data: equal values are one program, with or without a hash."""
-
-    def __init__(self, value: Any):
-        self.value = value
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Held):
-            return NotImplemented
-        if self.value is other.value:
-            return True
-        try:
-            return bool(self.value == other.value)
-        except (TypeError, ValueError):  # arrays inside: then only the same object is equal
-            return False
-
-    def __hash__(self) -> int:
-        return hash(type(self.value))
-
-    def __repr__(self) -> str:
-        return f"Held({type(self.value).__name__})"
 
 
 def require(module: str, extra: str) -> Any:

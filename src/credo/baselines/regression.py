@@ -188,7 +188,12 @@ class Process:
                 kernel = kernels.ConstantKernel(1.0, (1e-2, 1e3)) * kernels.Matern(lengths, (1e-2, 1e4), nu=2.5)
                 kernel += kernels.WhiteKernel(noise, (1e-6, 10.0))
                 model = GaussianProcessRegressor(kernel, random_state=self.seed)
-                found.append(model.fit(x.astype(np.float64), (y - self.shift) / self.scale))
+                try:
+                    found.append(model.fit(x.astype(np.float64), (y - self.shift) / self.scale))
+                except np.linalg.LinAlgError:  # at the end of this search; others may end elsewhere
+                    continue
+        if not found:
+            raise Refusal("The covariance of a Gaussian process on these rows has no Cholesky factor in float64.")
         self.model = max(found, key=lambda model: model.log_marginal_likelihood_value_)
         return self
 

@@ -25,7 +25,7 @@ def compare(
     budget: Annotated[
         str | None,
         typer.Option(
-            help='Time of each fit, its compilation and a pilot included: "60s", "5m". It ends the main phase alone: '
+            help='Time of each fit, a pilot included and compilation aside: "60s", "5m". It ends the main phase alone: '
             "starts and warm-up are done in full, and baselines take what they take; † marks what took far longer.",
             metavar="TIME",
             show_default="the method's",

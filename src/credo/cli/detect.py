@@ -163,6 +163,8 @@ def _attacked(opened: Any, how: Any, clean: Path | None, score: str | None, fpr:
     print(attacked)
     if not attacked.success.any():
         print("No attack succeeded, so there is nothing to detect.")
+        if out is not None:
+            say(f"{out} was not written. A larger size, or more rows with --clean FILE, may find an attack.")
         return
     found = detect(key_detect, opened.fit, inputs[first], inputs[second], attacked, score, max_fpr=fpr)
     print(found)

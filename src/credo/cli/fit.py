@@ -46,7 +46,9 @@ def fit(
     steps: Annotated[
         int | None, typer.Option(help="Steps, or draws of each chain.", min=1, show_default="the method's")
     ] = None,
-    budget: Annotated[str | None, typer.Option(help='Time instead of steps: "60s", "5m".', metavar="TIME")] = None,
+    budget: Annotated[
+        str | None, typer.Option(help='Time instead of steps, compilation aside: "60s", "5m".', metavar="TIME")
+    ] = None,
     batch_size: Annotated[
         int | None, typer.Option(help="Rows of a minibatch.", min=1, show_default="all up to 512, else 128")
     ] = None,

@@ -44,7 +44,7 @@ def optimise(
     )
     function = load_objective(objective, list(search.space.dimensions))
     search = _resumed(search, out)
-    search.minimise(function, evaluations, out, _tell, failures="record")
+    search.minimise(function, evaluations, out, _teller(evaluations), failures="record")
     if all(e.failed for e in search.history):
         last = search.history[-1].message
         raise InputError(f"All {len(search.history)} evaluations failed, the last with {last or 'no number'}.")
@@ -72,15 +72,29 @@ def _resumed(search: Any, out: Path) -> Any:
     return before
 
 
-def _tell(search: Any) -> None:
-    last, count = search.history[-1], len(search.history)
+def _teller(total: int) -> Callable[[Any], None]:
+    """A line for each evaluation: how many of all there are, as a bar too, the value, the best one and the settings.
+
+    No bar that moves: the objective may print, and have bars of its own.
+    """
+
+    def told(search: Any) -> None:
+        done = len(search.history)
+        full = round(10 * min(done / total, 1.0))
+        _tell(search, f"{'━' * full}{'─' * (10 - full)} {done:>{len(str(total))}}/{total}")
+
+    return told
+
+
+def _tell(search: Any, bar: str) -> None:
+    last = search.history[-1]
     settings = ", ".join(f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}" for k, v in last.point.items())
     if last.failed:
-        say(f"{count:>4}  failed ({last.message or 'no finite number'})  {settings}")
+        say(f"{bar}  failed ({last.message or 'no finite number'})  {settings}")
         return
     values = [e.value for e in search.history if not e.failed]
     best = max(values) if search.maximise else min(values)
-    say(f"{count:>4}  {last.value:.6g}  best {best:.6g}  {settings}")
+    say(f"{bar}  {last.value:.6g}  best {best:.6g}  {settings}")
 
 
 def load_objective(text: str, settings: list[str]) -> Callable[[dict[str, Any]], float]:

@@ -82,7 +82,8 @@ def _network(
         why = choice.why
         said = settle(choice, how["network"], how["settings"], how["steps"], None, budget)
         # Its pilot comes out of the same time; a fit wants more than none, and ends with its first block.
-        budget = None if budget is None else max(budget - (time.perf_counter() - began), 1e-3)
+        spent = time.perf_counter() - began - (COMPILING.seconds - compiled)
+        budget = None if budget is None else max(budget - spent, 1e-3)
     method, options = build(said["method"], said["settings"])
     model = table_model(encoder, said["network"], options, said["method"])
     key_fit, key_draws = jax.random.split(jax.random.key(how["seed"]))

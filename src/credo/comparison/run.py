@@ -45,7 +45,7 @@ def compare(
         methods: names of methods, in a list or with commas; None takes some of each kind, "all" all of them.
         baselines: True for all of `credo.baselines`, False for none, or names.
         folds: number of folds.
-        budget: time of each fit, such as "60s", with its compilation and the pilot of "auto". It ends the main phase
+        budget: time of each fit, such as "60s", with the pilot of "auto", compilation aside. It ends the main phase
             alone: starts, warm-up and what follows are done in full, and baselines take what they take. "over" of the
             table counts folds that took more than 1.5 times as long, compilation aside.
         steps: of each fit, instead; None takes each method's own number.

@@ -13,7 +13,8 @@ class Likelihood(Protocol):
     """p(y | f, ν) with outputs f [n, out] and own unconstrained parameters ν (noise, dispersion; a dict, maybe empty).
 
     `kind` is "real" (y is [n, k]), "classes" (y is [n], class indices) or "counts" (y is [n, k]). Where y given f and ν
-    is normal, entry by entry, a likelihood may say so with `normal = True`: scores then have closed forms.
+    is normal, entry by entry, a likelihood may say so with `normal = True`: scores then have closed forms. `learns` may
+    name its point in words.
     """
 
     @property

@@ -118,6 +118,9 @@ def _quantile_of_counts(below: Below, mean: jax.Array, spread: jax.Array, level:
     Whole numbers are exact in single precision up to 2²⁴, however large mean and spread are: one draw that extrapolates
     can make them huge and leave the quantile small. Halves are equal in log(y + 2), so that huge ends cost few steps.
     """
+    # One draw may go beyond all numbers: then nothing is known of the ends. A level may round to 1.
+    mean = jnp.nan_to_num(mean, nan=MOST, posinf=MOST)
+    spread = jnp.maximum(jnp.nan_to_num(spread, nan=jnp.inf, posinf=jnp.inf), 1e-6)
     slack = 1.0 + 0.01 * spread + 1e-5 * mean  # what rounding may have moved the ends by
     low = jnp.floor(jnp.maximum(mean - spread * jnp.sqrt((1.0 - level) / level) - slack, -1.0))
     high = jnp.floor(jnp.minimum(mean + spread * jnp.sqrt(level / (1.0 - level)) + slack, MOST))

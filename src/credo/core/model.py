@@ -134,7 +134,8 @@ def inferring(model: Model) -> tuple[Model, list[str]]:
     """The model as samplers see it: points that others learn are under their prior, and a sentence says so."""
     if not model.likelihood.point:
         return model, []
-    return model.inferring(), ['noise="learned" is sampled under its default prior by this method.']
+    what = getattr(model.likelihood, "learns", "noise")
+    return model.inferring(), [f"The {what} is put under its default prior, because this method learns no points."]
 
 
 def _is_none(x: Any) -> bool:

@@ -127,3 +127,26 @@ class Layout:
         sizes = [int(np.prod(s)) for s in self.shapes]
         parts = jax.lax.split(vector, sizes) if len(sizes) > 1 else [vector]
         return jax.tree.unflatten(self.treedef, [p.reshape(s) for p, s in zip(parts, self.shapes)])
+
+
+class Held:
+    """A library's structure as static data: equal values are one program, with or without a hash."""
+
+    def __init__(self, value: Any):
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Held):
+            return NotImplemented
+        if self.value is other.value:
+            return True
+        try:
+            return bool(self.value == other.value)
+        except (TypeError, ValueError):  # arrays inside: then only the same object is equal
+            return False
+
+    def __hash__(self) -> int:
+        return hash(type(self.value))
+
+    def __repr__(self) -> str:
+        return f"Held({type(self.value).__name__})"

@@ -195,7 +195,8 @@ def _unconverged(of: str, worst: float, least: float) -> Alarm:
         "unconverged",
         f"The chains have not converged: R-hat of {of} is {worst:.2f} (above {RHAT:g}) and the draws are "
         f"worth {least:.0f} independent ones",
-        "run more draws or a longer warm-up",
+        "predictions average over what the chains have found; give them more time, such as a budget of 5m, or a longer "
+        "warm-up",
     )
 
 

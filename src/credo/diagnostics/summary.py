@@ -63,8 +63,8 @@ def summary(fit: Any) -> str:
     ]
     if "seconds_fit" in timing:
         lines.append(
-            f"{timing['steps']:,} steps in {timing['seconds_fit']:.1f} s, {timing['seconds_compile']:.1f} s of them "
-            "compiling"
+            f"{timing['steps']:,} step{'s' * (timing['steps'] != 1)} in {timing['seconds_fit']:.1f} s, "
+            f"{timing['seconds_compile']:.1f} s of them compiling"
         )
     lines += ["", verdict(found)]
     if found.divergences is not None:

@@ -43,7 +43,10 @@ def decided(asked: Asked, task: str, inputs: np.ndarray, outputs: int) -> Asked:
         heads = {"regression": 2 * outputs, "multiclass": outputs}.get(task, 1)
         size = num_parameters(make_network(asked.network), inputs, heads)
     choice = choose(task, *inputs.shape, outputs=outputs, network=words, parameters=size)
-    choice = choice if asked.likelihood is None else without_likelihood(choice)
+    # A network of one's own has as many outputs as it has, and with a share of wrong labels two classes need two.
+    own_head = not (asked.network is None or isinstance(asked.network, str | list | tuple))
+    if asked.likelihood is not None or (own_head and task == "binary"):
+        choice = without_likelihood(choice)
     own = dict(choice.settings)
     likelihood = own.pop("likelihood", None)
     return Asked(

@@ -39,6 +39,8 @@ class HeteroscedasticT:
 
     kind = "real"
 
+    learns = "weight of the tails"
+
     @property
     def point(self) -> bool:
         """True where ν is learned as a point."""

@@ -29,6 +29,8 @@ class Mislabelled(Classes):
     prior_loc: Any = leaf(default=-4.0)
     prior_scale: Any = leaf(default=2.0)
 
+    learns = "share of wrong labels"
+
     @property
     def point(self) -> bool:
         """True where ε is learned as a point."""

@@ -45,6 +45,8 @@ class NegativeBinomial:
 
     kind = "counts"
 
+    learns = "dispersion"
+
     @property
     def point(self) -> bool:
         """True where r is learned as a point."""

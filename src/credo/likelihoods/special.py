@@ -80,7 +80,7 @@ def gammaincc(a: jax.Array, x: jax.Array) -> jax.Array:
     exact = jax.scipy.special.gammaincc(jnp.where(large, 1, a), jnp.where(large, 1, x))
     shifted, rate = jnp.where(large, a, 1), jnp.maximum(x, 1e-30)
     distance = shifted - 1 / 3 - rate + 0.02 / shifted
-    normal = distance * jnp.sqrt((1 + _peizer(shifted - 0.5, rate)) / rate)
+    normal = distance * jnp.sqrt(_peizer(shifted - 0.5, rate) / rate)
     return jnp.where(large, jax.scipy.special.ndtr(normal), exact)
 
 
@@ -100,7 +100,7 @@ def _beta_normal(a: jax.Array, b: jax.Array, x: jax.Array, y: jax.Array) -> jax.
     total = a + b - 1
     distance = (a - 1 / 3) * y - (b - 1 / 3) * x
     distance += 0.02 * (y / a - x / b + (y - 0.5) / (a + b))
-    spread = 1 + y * _peizer(a - 0.5, total * x) + x * _peizer(b - 0.5, total * y)
+    spread = y * _peizer(a - 0.5, total * x) + x * _peizer(b - 0.5, total * y)
     z = distance * jnp.sqrt(jnp.maximum(spread, 0) / ((total + 1 / 6) * x * y))
     return jax.scipy.special.ndtr(-z)
 
@@ -116,7 +116,10 @@ def _beta_gamma(a: jax.Array, b: jax.Array, x: jax.Array, y: jax.Array) -> jax.A
 
 
 def _peizer(value: jax.Array, expected: jax.Array) -> jax.Array:
-    """g(r) = (1 − r² + 2 r log r)/(1 − r)² at r = value/expected; a series where that is 0/0."""
+    """1 + g(r) with g(r) = (1 − r² + 2 r log r)/(1 − r)² at r = value/expected; a series where that is 0/0.
+
+    The sum is 2(1 − r + r log r)/(1 − r)², and must not be taken of its parts: g comes near −1 where r is large.
+    """
     gap = (expected - value) / expected
     near = jnp.abs(gap) < 0.2
     small = jnp.where(near, gap, 0)
@@ -124,7 +127,7 @@ def _peizer(value: jax.Array, expected: jax.Array) -> jax.Array:
     for k in range(6, 0, -1):
         series = small * (series + 2 / ((k + 1) * (k + 2)))
     ratio = jnp.where(near, 0.5, jnp.clip(1 - gap, 1e-9, 1e9))
-    return jnp.where(near, series, (1 - ratio**2 + 2 * ratio * jnp.log(ratio)) / (1 - ratio) ** 2)
+    return jnp.where(near, 1 + series, 2 * (1 - ratio + ratio * jnp.log(ratio)) / (1 - ratio) ** 2)
 
 
 def student_t_cdf(df: jax.Array, z: jax.Array) -> jax.Array:

@@ -11,7 +11,7 @@ from jax.scipy.special import logsumexp
 
 from credo.core.batch import Batch
 from credo.core.method import Info, Method, Phase
-from credo.core.model import Model
+from credo.core.model import Model, inferring
 from credo.core.network import Variables
 from credo.core.posterior import WeightPosterior
 from credo.core.tree import leaf, struct, take
@@ -107,9 +107,7 @@ class ImportanceSampling(Method):
                     '"laplace" or "bayes_by_backprop".'
                 )
             return inner.prepare(model)
-        if self.proposal == "given" or not model.likelihood.point:
-            return model, []
-        return model.inferring(), ['noise="learned" is drawn from its default prior by this method.']
+        return (model, []) if self.proposal == "given" else inferring(model)
 
     def _check(self) -> None:
         for name, value in (("inflate", self.inflate), ("tails", self.tails)):

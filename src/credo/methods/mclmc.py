@@ -117,7 +117,7 @@ class MCLMC(ChainMethod):
             return model, notes
         return model, [
             *notes,
-            "adjusted=False tests no path, so that draws are biased; the bias falls with energy_variance.",
+            "Draws are biased a little, because no path is tested: adjusted=True tests them and takes longer.",
         ]
 
     def _layout(self, params: PyTree) -> Padded:

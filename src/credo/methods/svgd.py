@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from credo.core.batch import Batch
 from credo.core.method import Info, Method, Phase
-from credo.core.model import Model
+from credo.core.model import Model, inferring
 from credo.core.network import Variables
 from credo.core.tree import Layout, leaf, struct
 from credo.errors import InputError
@@ -70,9 +70,7 @@ class SVGD(Method):
             raise InputError(f"At least one particle is needed, got particles={self.particles}.")
         if self.start not in STARTS:
             raise InputError(f"start must be one of {', '.join(STARTS)}, got {self.start!r}.")
-        if not model.likelihood.point:
-            return model, []
-        return model.inferring(), ['noise="learned" is put under its default prior by this method.']
+        return inferring(model)
 
     def phases(self, num_data: int, steps: int) -> tuple[Phase, ...]:
         return (Phase("optimise", steps, "random"),)

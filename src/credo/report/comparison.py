@@ -45,8 +45,12 @@ def rows_of(found: Any) -> tuple[list[str], list[list[str]]]:
 def _behind(row: dict[str, Any]) -> str:
     if not np.isfinite(row["behind"]):
         return "–"
-    ends = f" ({row['behind_low']:.3f} to {row['behind_high']:.3f})" if np.isfinite(row["behind_low"]) else ""
-    return f"{row['behind']:.3f}{ends}"
+    ends = f" ({_nats(row['behind_low'])} to {_nats(row['behind_high'])})" if np.isfinite(row["behind_low"]) else ""
+    return f"{_nats(row['behind'])}{ends}"
+
+
+def _nats(value: float) -> str:
+    return f"{value:.3f}" if abs(value) < 1e4 else f"{value:.2g}"
 
 
 def _cell(name: str, value: float | None) -> str:

@@ -11,6 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from credo.core.tree import Held
+
 PyTree = Any
 WHOLE_BYTES = 2**28  # memory maps up to this size are read whole
 SAMPLE_ROWS = 4096  # of larger ones
@@ -45,6 +47,8 @@ def _feed(digest: Any, value: Any) -> None:
             _feed(digest, part)
     elif value is None or isinstance(value, str | int | float | bool | complex):
         digest.update(f"{value!r};".encode())
+    elif isinstance(value, Held):
+        _feed(digest, ("held", value.value))
     elif isinstance(value, functools.partial):
         _feed(digest, (value.func, value.args, value.keywords))
     elif hasattr(value, "__qualname__"):

@@ -20,7 +20,7 @@ from credo.training.checkpoint import Checkpoint, check_fingerprint
 from credo.training.clock import COMPILING
 from credo.training.config import describe
 from credo.training.fingerprint import fingerprint
-from credo.training.loop import Event, Host, Loop, points
+from credo.training.loop import BUDGET_SPENT, Event, Host, Loop, points
 from credo.training.placement import Placement, place
 from credo.training.source import Source
 from credo.training.status import Status
@@ -151,6 +151,7 @@ class Fit:
         host.step = next(iter(done.values())).shape[1]
         loop.steps = host.step + steps
         loop.epochs = loop.budget = None  # the length is now a number of steps
+        host.notes = [note for note in host.notes if not note.startswith(BUDGET_SPENT)]
         host.steps = loop.steps
         began = time.perf_counter() - self.timing["seconds_fit"]
         compiled = COMPILING.seconds - self.timing["seconds_compile"]
@@ -199,7 +200,7 @@ def fit(
         method: a method, its class or its registry name; "auto" chooses one by the numbers of rows and parameters.
         steps: steps of the main phase, per chain (draws, for samplers). One of steps, epochs and budget.
         epochs: passes over the data instead.
-        budget: wall-clock time instead ("60s", "5m").
+        budget: time instead ("60s", "5m"), compilation aside: the main phase ends with it, warm-up is done in full.
         batch_size: rows of a minibatch; None takes all rows up to 512 and 128 beyond.
         thin: keep every thin-th draw.
         start: Variables, a parameter tree or a Fit to start from; or a Gaussian posterior, whose spread variational

@@ -29,6 +29,7 @@ from credo.training.source import Source
 PyTree = Any
 BLOCK_SECONDS = 0.3  # aim of one block: progress moves and Ctrl-C answers within about this time
 RETRIES = 8
+BUDGET_SPENT = "The budget"  # what a note on a budget that was too short begins with
 FEW_DRAWS = 25  # of a chain, below which a budget is said to have been too short
 STREAM_BYTES = 2**26  # batches of one block that are read from the host at once
 
@@ -225,18 +226,18 @@ class Loop:
         unit, rate = layout.bulk * layout.thin, 0.0
         num = unit
         if host.step == 0:
-            self._phase_start, host.before = self.carry, self._elapsed()
-        compiled = COMPILING.seconds
+            self._phase_start, host.before = self.carry, self._elapsed() - self._compiling()
         bar.phase(name, host.step, host.steps)
         while host.step < host.steps:
             num = min(num, host.steps - host.step, layout.capacity)
             sized = dataclasses.replace(phase, steps=np.int32(host.steps))
             data = self._block_data(layout, phase, plan, num)
-            before = time.perf_counter()
+            before, compiled = time.perf_counter(), COMPILING.seconds
             where = (np.int32(x) for x in (host.phase, host.step, num))
             output = run_block(layout, method, model, sized, plan, *where, data, self.carry)
             finite = bool(np.asarray(output.finite)[: self.placement.members].all())
-            seconds = time.perf_counter() - before
+            whole = time.perf_counter() - before
+            seconds = max(whole - (COMPILING.seconds - compiled), 0.01 * whole)
             if not finite:
                 method = self._lower(name)
                 if host.outcome != "running":
@@ -250,10 +251,10 @@ class Loop:
             host.step += num
             if phase.until is not None and (over := record.end_at(phase.until)):
                 host.steps = host.step = host.step - over + 1
-            rate = num / seconds if rate else 0.6 * num / seconds  # the first block also compiles
+            rate = num / seconds if rate else 0.6 * num / seconds  # the first block warms up
             elapsed = self._elapsed()
             if timed and self.budget is not None:
-                left = self.budget - elapsed
+                left = self.budget - (elapsed - self._compiling())
                 host.steps = host.step + max(0, int(left * rate) // unit * unit) if left > 0 else host.step
             means = {k: float(np.mean(v)) for k, v in record.metrics[-1].items()}
             bar.update(host.step, host.steps, rate, means)
@@ -268,12 +269,12 @@ class Loop:
                 return
             num = max(unit, int(rate * BLOCK_SECONDS) // unit * unit)
         if timed and keeps and -(-host.step // layout.thin) < FEW_DRAWS:
-            host.notes.append(self._too_short(-(-host.step // layout.thin), COMPILING.seconds - compiled))
+            host.notes.append(self._too_short(-(-host.step // layout.thin)))
 
-    def _too_short(self, kept: int, compiling: float) -> str:
+    def _too_short(self, kept: int) -> str:
         return (
-            f"The budget of {self.budget:g} s was spent when each chain had {kept} draw{'s' * (kept != 1)}: compiling "
-            f"and warm-up took {self.host.before + compiling:.1f} s before the first of them; give a larger budget or "
+            f"{BUDGET_SPENT} of {self.budget:g} s was spent when each chain had {kept} draw{'s' * (kept != 1)}: "
+            f"{self.host.before:.1f} s had gone, compilation aside, before the first of them; give a larger budget or "
             "a shorter warm-up."
         )
 
@@ -317,6 +318,10 @@ class Loop:
     def _elapsed(self) -> float:
         return self.host.seconds + time.perf_counter() - self._began
 
+    def _compiling(self) -> float:
+        """Seconds of all processes that went into compiling, which a budget does not pay for."""
+        return self.host.compiling + COMPILING.seconds - self._compiled
+
     def _maybe_save(self, force: bool) -> None:
         if self.checkpoint is None:
             return
@@ -337,8 +342,7 @@ class Loop:
         if self._start_saved != (host.stage, host.phase):
             self._start_saved = (host.stage, host.phase)
             self.checkpoint.save_start(*self._start_saved, self._phase_start)
-        compiling = host.compiling + COMPILING.seconds - self._compiled
-        saved = dataclasses.replace(host, seconds=self._elapsed(), compiling=compiling, outcome="running")
+        saved = dataclasses.replace(host, seconds=self._elapsed(), compiling=self._compiling(), outcome="running")
         self.checkpoint.save(host.saves, self.carry, dataclasses.asdict(saved), segments)
         self._last_save = time.perf_counter()
 

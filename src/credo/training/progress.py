@@ -1,7 +1,10 @@
 """Progress on stderr: a bar on a terminal, nothing elsewhere."""
 
 import sys
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 class Progress:
@@ -45,3 +48,24 @@ class Progress:
         metric = f"{name} {metrics[name]:.4g}" if name else ""
         speed = f"{rate:,.0f} steps/s" if rate >= 10 else f"{rate:.2g} steps/s"
         self._bar.update(self._task, completed=done, total=total, rate=speed, metric=metric)
+
+
+def tracked(items: Iterable[T], name: str, total: int, size: Callable[[T], int]) -> Iterator[T]:
+    """The items, with a bar on a terminal that moves by the size of each when the next one is asked for.
+
+    Example:
+        >>> list(tracked([slice(0, 2), slice(2, 3)], "rows", 3, lambda rows: rows.stop - rows.start))
+        [slice(0, 2, None), slice(2, 3, None)]
+    """
+    if not sys.stderr.isatty():
+        yield from items
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn, Progress as Bar  # isort: skip
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(name, total=total)
+        for item in items:
+            yield item
+            bar.advance(task, size(item))

@@ -13,6 +13,7 @@ from credo.core.likelihood import Likelihood
 from credo.core.mixture import Flat
 from credo.core.predictive import Predictive
 from credo.errors import Refusal
+from credo.training.progress import tracked
 
 ATOMS = 2**21  # outcomes × draws × rows held at once
 FEW = 6000  # outcomes × draws of a row, at least: quantiles of utility need many
@@ -78,7 +79,7 @@ def outcomes(
         panels: at least so many for each draw, of 15 points each.
     """
     start = 0
-    for rows, draws in predictive.chunks():
+    for rows, draws in tracked(predictive.chunks(), "rows", len(predictive), lambda part: part[0].stop - part[0].start):
         count = rows.stop - rows.start
         if predictive.kind != "classes" and _width(predictive.likelihood, draws) != 1:
             raise Refusal(

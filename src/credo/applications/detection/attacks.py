@@ -13,6 +13,7 @@ from credo.core.batch import bucket
 from credo.core.predict import checked_inputs, predict
 from credo.core.predictive import pad_last
 from credo.errors import InputError, Refusal
+from credo.training.progress import tracked
 
 KINDS = ("fgsm", "pgd", "noise")
 NORMS = ("linf", "l2")
@@ -222,7 +223,7 @@ def _moved(
     most = max(1, most or ROWS_AND_DRAWS // int(np.prod(posterior.num_draws(num))))
     width = min(most, bucket(len(x)))
     parts = []
-    for first in range(0, len(x), width):
+    for first in tracked(range(0, len(x), width), str(how), len(x), lambda first: min(width, len(x) - first)):
         rows, own = (pad_last(a[first : first + width], width) for a in (x, classes))
         keys = (key_draws, jax.random.fold_in(key_start, first))
         try:

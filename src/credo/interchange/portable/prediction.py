@@ -172,6 +172,10 @@ class Prediction:
     def __len__(self) -> int:
         return len(self._found["mean"])
 
+    def __repr__(self) -> str:
+        names = ("probs",) if self.kind == "classes" else ("mean", "std", "interval(0.9)")
+        return f"Prediction of {len(self)} row{'s' * (len(self) != 1)}: {', '.join(names)}, aleatoric, epistemic"
+
     def _of(self, name: str, power: int) -> np.ndarray:
         """A number on the scale of the targets: a value (power 1) or a variance (power 2)."""
         values = np.asarray(self._found[name], float)
