@@ -37,7 +37,7 @@ class Cell(NamedTuple):
             return None
         if self.side_by_side:
             return self.seconds / len(self.rows)
-        return float(np.mean([row["seconds"] for row in self.rows.values()]))
+        return float(np.median([row["seconds"] for row in self.rows.values()]))
 
 
 Board = dict[tuple[str, str], Cell]

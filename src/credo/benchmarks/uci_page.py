@@ -78,7 +78,7 @@ def _cost(board: Board) -> str:
     if any(cell.alone for cell in board.values()):
         told.append("In brackets: one split alone through `credo.fit`, compilation and pilot included.")
     if any(model in BASELINES for _, model in board):
-        told.append("Baselines are fitted one by one.")
+        told.append("Baselines are fitted one by one: the median of the splits.")
     return " ".join(told)
 
 
