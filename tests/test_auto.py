@@ -227,7 +227,7 @@ def last_wins(monkeypatch):
     return tried
 
 
-@pytest.mark.parametrize("names", [("no", "yes"), ("a", "b", "c")])
+@pytest.mark.parametrize("names", [("no", "yes"), pytest.param(("a", "b", "c"), marks=pytest.mark.full)])
 def test_labels_may_be_wrong_unless_a_likelihood_is_named(names, monkeypatch):
     rng = np.random.default_rng(0)
     x, labels = rng.normal(size=(90, 2)), np.array(names)[rng.integers(len(names), size=90)]
@@ -259,6 +259,7 @@ def test_a_network_of_ones_own_keeps_the_number_of_its_outputs(network):
         assert any("likelihood" in rival for rival in rivals) == wrong
 
 
+@pytest.mark.full
 def test_wrong_labels_are_found_by_the_pilot():
     """A fifth of the labels of a sharp rule is wrong: that many labels contradict their neighbours, and without a
     share of wrong labels a network must be unsure everywhere."""

@@ -102,7 +102,10 @@ def test_a_class_that_was_never_seen_costs_a_finite_number_of_nats():
     assert np.isclose(found.log_prob(np.array([1]))[0], np.log(1e-6), atol=1e-3)
 
 
-@pytest.mark.parametrize("name", ["forest", pytest.param("boosting", marks=pytest.mark.full), "gp"])
+TREES = [pytest.param(name, marks=pytest.mark.full) for name in ("forest", "boosting")]
+
+
+@pytest.mark.parametrize("name", [*TREES, "gp"])
 def test_intervals_cover_and_the_wave_is_found(name):
     # 2,000 new rows: the standard error of a coverage of 0.9 is 0.007. The noise has a variance of 0.043 and the best
     # line leaves 0.165 of the wave, both in closed form: three quarters of that must be found.
