@@ -66,11 +66,8 @@ REAL = {
 SMALL, WRONG = "mlp:16,16:tanh", "mislabelled"
 CLASSES = {
     "chains": chains(50, None),
-    "chains_4": chains(50, None, prior="fan_in_normal:4.0"),
     "chains_16": chains(50, None, SMALL),
-    "chains_16_4": chains(50, None, SMALL, prior="fan_in_normal:4.0"),
     "chains_16_m": chains(50, WRONG, SMALL),
-    "chains_16_4_m": chains(50, WRONG, SMALL, prior="fan_in_normal:4.0"),
     "chains_50": chains(50, None, "mlp:50:tanh"),
     "ensemble": ensemble(None, "mlp:50,50", 3000),
     "ensemble_m": ensemble(WRONG, "mlp:50,50", 3000),
@@ -155,14 +152,16 @@ def described(one: Candidate) -> str:
 
 def page(lines: list[dict[str, Any]], options: argparse.Namespace) -> str:
     """Log-likelihoods and seconds of all candidates and baselines, for each group of tables with the same ones."""
-    parts = ["# What `auto` was chosen from"]
+    some = options.tables if options.tables != ",".join(TABLES) else ""
+    parts = ["# What `auto` was chosen from" + (f": {some}" if some else "")]
     command = f"python benchmarks/auto.py --folder runs/candidates --folds {options.folds} --seed {options.seed}"
     command += f" --first {options.first}" if options.first else ""
+    command += f" --tables {some}" if some else ""
     where = ", ".join(dict.fromkeys(line["machine"] for line in lines))
     scored = f"{options.first} of {options.folds} folds" if options.first else f"{options.folds} folds"
     parts.append(
-        f"`{command} --page docs/measured/auto.md`, on {where}. Mean log-likelihood of held-out rows, in nats, in "
-        f"{scored} (large: one part of {front_door.HELD:,} rows), in brackets the seconds of a fit with its "
+        f"`{command} --page docs/measured/{options.page.name}`, on {where}. Mean log-likelihood of held-out rows, in "
+        f"nats, in {scored} (large: one part of {front_door.HELD:,} rows), in brackets the seconds of a fit with its "
         "compilation; the best of a column is bold. Tables are made with another seed than those on which `credo "
         "benchmark tables` measures `auto`, but for small, which is the same table in other folds."
     )
