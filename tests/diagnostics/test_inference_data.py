@@ -1,12 +1,14 @@
 """ArviZ sees what the fit has, and files keep it."""
 
+import dataclasses
+
 import arviz
 import jax
 import numpy as np
 import pytest
 
 import credo
-from credo.diagnostics import inference_data, to_arviz
+from credo.diagnostics import inference_data, lazy, to_arviz
 from credo.errors import InputError
 
 from .conftest import PROBLEM, exact_draws, samples, with_posterior
@@ -34,6 +36,32 @@ def test_chains_bring_their_statistics(chains):
     np.testing.assert_array_equal(data.constant_data["x"], X)
     assert data.posterior.attrs["inference_library"] == "credo"
     assert np.isfinite(arviz.rhat(data)["output.bias"]).all()
+
+
+def test_statistics_have_the_types_that_arviz_masks_and_counts_with(chains):
+    found = chains.to_arviz().sample_stats
+    assert found["diverging"].dtype == bool
+    assert found["n_steps"].dtype.kind == "i"
+    np.testing.assert_array_equal(found["diverging"], chains.trace["divergent"][:, 1::2] > 0)
+
+
+@pytest.mark.parametrize("plot", ["trace", "pair", "parallel", "energy", "rank", "autocorr"])
+def test_standard_plots_can_be_drawn(chains, plot):
+    """A quarter of the draws are marked as divergent, so that there is something to mark."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    az = lazy.arviz()
+    trace = chains.trace | {"divergent": np.tile(np.float32([0, 0, 0, 1]), (2, 10))}
+    with lazy.quiet():
+        data = dataclasses.replace(chains, trace=trace).to_arviz()
+        assert data.sample_stats["diverging"].sum() == 20
+        options = {"divergences": True} if plot == "pair" and az.__version__ < "1" else {}  # 1.x marks them unasked
+        names = {} if plot == "energy" else {"var_names": ["output.kernel"]}
+        getattr(az, f"plot_{plot}")(data, **names, **options)
+    plt.close("all")
 
 
 def test_log_likelihood_is_that_of_the_function_values(base):

@@ -26,6 +26,7 @@ STATISTICS = {
     "step_size": "step_size",
     "num_integration_steps": "n_steps",
 }
+TYPES = {"diverging": bool, "n_steps": np.int64}  # traces keep every metric as a float; plots use the first as a mask
 
 
 def to_arviz(
@@ -99,7 +100,8 @@ def _statistics(fit: Any) -> dict[str, np.ndarray]:
     steps = np.shape(fit.trace["log_density"])[1]
     thin = -(-steps // stored)
     kept = np.minimum((np.arange(stored) + 1) * thin, steps) - 1
-    return found | {new: np.asarray(fit.trace[old])[:, kept] for old, new in STATISTICS.items() if old in fit.trace}
+    metrics = {new: np.asarray(fit.trace[old])[:, kept] for old, new in STATISTICS.items() if old in fit.trace}
+    return found | {name: values.astype(TYPES.get(name, values.dtype)) for name, values in metrics.items()}
 
 
 def _constants(inputs: PyTree) -> dict[str, np.ndarray]:
