@@ -52,9 +52,15 @@ class Predictive:
         return self.likelihood.kind
 
     def rescaled(self, shift: Any, scale: Any) -> "Predictive":
-        """The predictive of shift + scale · y: undoes a standardisation of the targets, densities included."""
+        """The predictive of shift + scale · y: undoes a standardisation of the targets, densities included.
+
+        Args:
+            shift, scale: numbers, or one for each output [k], or for each row and output [n, k]; scales above 0.
+        """
         if self.kind != "real":
             raise Refusal("Only real-valued targets can be rescaled.")
+        if not (np.asarray(scale) > 0).all():
+            raise InputError(f"Targets are rescaled by numbers above 0, got {scale}.")
         return Predictive(
             self.likelihood, self._chunks, self._rows, self._flat,
             np.asarray(shift, np.float64) + np.asarray(scale, np.float64) * self._shift,
@@ -159,8 +165,7 @@ class Predictive:
         values = self._each(mixture.log_prob, self._canonical(targets)).astype(np.float64)
         if self.kind != "real":
             return values
-        outputs = 1 if self._flat else self._summary["mean"].shape[-1]
-        return values - np.log(np.broadcast_to(self._scale, outputs)).sum()
+        return values - np.log(self.affine[1]).sum(-1)
 
     def cdf(self, targets: Any) -> np.ndarray:
         """P(Y ≤ y), for each output."""
@@ -195,10 +200,9 @@ class Predictive:
     def by_chunk(self, function: Callable[..., Any], targets: Any) -> Any:
         """`function(likelihood, draws, y, scale)` for chunks of rows, put together: any functional, in bounded memory.
 
-        Draws and y are on the likelihood's own scale; `scale` [k] takes distances to the scale of the targets.
+        Draws and y are on the likelihood's own scale; `scale` [n, k] takes distances to the scale of the targets.
         """
-        scale = jnp.asarray(self._scale, jnp.float32)
-        return self._each(lambda likelihood, draws, y: function(likelihood, draws, y, scale), self._canonical(targets))
+        return self._each(function, self._canonical(targets), self.affine[1].astype(np.float32))
 
     def chunks(self) -> Iterator[tuple[slice, Flat]]:
         """Rows, and the draws at them on the likelihood's own scale (see `affine`), chunk by chunk in bounded memory.
@@ -209,8 +213,10 @@ class Predictive:
 
     @property
     def affine(self) -> tuple[np.ndarray, np.ndarray]:
-        """Shift and scale: targets are shift + scale · y with y as the likelihood sees it; 0 and 1 unless rescaled."""
-        return self._shift, self._scale
+        """Shift and scale [n, k]: targets are shift + scale · y with y as the likelihood sees it; 0 and 1 unless
+        rescaled. A recalibrated predictive has another shift in each row."""
+        shape = (self._rows, 1 if self._flat else self._summary["mean"].shape[-1])
+        return np.broadcast_to(self._shift, shape), np.broadcast_to(self._scale, shape)
 
     def to_pandas(
         self, interval: float = 0.9, *, targets: Sequence[str] | None = None, labels: Sequence[Any] | None = None
@@ -248,7 +254,7 @@ class Predictive:
         if self._summary["mean"].shape[-1] != 1:
             raise Refusal("The entropy of several outputs at once has no one-dimensional integral; ask for one output.")
         values = self._each(entropies)
-        offset = float(np.log(self._scale).sum()) if self.kind == "real" else 0.0
+        offset = np.log(self.affine[1]).sum(-1) if self.kind == "real" else 0.0
         return {name: v if name == "mutual_information" else v + offset for name, v in values.items()}
 
     def entropy(self) -> np.ndarray:

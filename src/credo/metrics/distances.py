@@ -75,7 +75,7 @@ def _sampled(function: Callable[..., jax.Array], num: int, seed: int) -> Callabl
             where = jnp.minimum(jnp.arange(start, start + block), rows - 1)
             part = draws._replace(outputs=draws.outputs[:, where])
             key = jax.random.fold_in(jax.random.key(seed), next(number))
-            parts.append(function(likelihood, part, y[where], scale, key, num))
+            parts.append(function(likelihood, part, y[where], scale[where], key, num))
         return jnp.concatenate(parts)[:rows]
 
     return chunk

@@ -92,21 +92,18 @@ def _probs(likelihood: Any, params: PyTree, outputs: jax.Array) -> jax.Array:
 
 
 def mean_draws(predictive: Predictive) -> tuple[np.ndarray, np.ndarray]:
-    """E[y | x, θ_k] [K, n], on the likelihood's own scale, and the weights of the draws [K]."""
+    """E[y | x, θ_k] [K, n] and the weights of the draws [K]."""
     parts, weights = [], None
+    shift, scale = predictive.affine
     for rows, draws in predictive.chunks():
         mean = np.asarray(_means(predictive.likelihood, draws.params, draws.outputs))
         if mean.shape[-1] != 1:
             raise Refusal("What two labels tell about each other is a number for one output: ask for one target.")
-        parts.append(mean[:, : rows.stop - rows.start, 0])
-        weights = np.asarray(jax.nn.softmax(draws.log_weights))
+        own = mean[:, : rows.stop - rows.start, 0].astype(np.float64)
+        parts.append(shift[rows, 0] + scale[rows, 0] * own)
+        weights = np.asarray(jax.nn.softmax(draws.log_weights), np.float64)
     assert weights is not None
-    return np.concatenate(parts, 1), weights
-
-
-def own_scale(predictive: Predictive) -> float:
-    """What takes the likelihood's scale to that of the targets, for one output."""
-    return float(np.asarray(predictive.affine[1]).reshape(-1)[0])
+    return np.concatenate(parts, 1), weights / weights.sum()
 
 
 @jax.jit
@@ -134,8 +131,8 @@ def _epig(
             [np.asarray(_joint_information(_padded(probs[:, p], width), table, weights))[: len(p)] for p in parts]
         )
     means, weights = mean_draws(predictive)
-    variance = np.asarray(predictive.variance, np.float64).reshape(total + count) / own_scale(predictive) ** 2
-    centred = (means - weights @ means).astype(np.float64)
+    variance = np.asarray(predictive.variance, np.float64).reshape(total + count)
+    centred = means - weights @ means
     covariance = np.einsum("k,ki,kj->ij", weights, centred[:, :total], centred[:, total:], optimize=True)
     share = covariance**2 / (variance[:total, None] * variance[None, total:])
     return -0.5 * np.log1p(-np.minimum(share, 1 - 1e-12)).mean(1)

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from credo.applications.active.acquisition import acquisition_scores, class_draws, mean_draws, own_scale
+from credo.applications.active.acquisition import acquisition_scores, class_draws, mean_draws
 from credo.core.predict import predict
 from credo.errors import InputError
 
@@ -74,13 +74,12 @@ def _batch_bald(
     if predictive.kind == "classes":
         return _classes_together(key_outcomes, *class_draws(predictive), size)
     means, weights = mean_draws(predictive)
-    noise = predictive.aleatoric.reshape(-1) / own_scale(predictive) ** 2
-    return _normals_together(means, weights, noise, size)
+    return _normals_together(means, weights, predictive.aleatoric.reshape(-1), size)
 
 
 def _normals_together(means: np.ndarray, weights: np.ndarray, noise: np.ndarray, size: int) -> np.ndarray:
     """Greedy ½ log det(I + Σ/σ²): always the row whose variance given the labels so far is largest beside its noise."""
-    roots = ((means - weights @ means) * np.sqrt(weights)[:, None]).astype(np.float64)  # Σ = roots' roots
+    roots = (means - weights @ means) * np.sqrt(weights)[:, None]  # Σ = roots' roots
     left = (roots**2).sum(0)
     taken: list[int] = []
     directions: list[np.ndarray] = []

@@ -86,7 +86,8 @@ def outcomes(
                 "Decisions are about one outcome in each row; these predictions have several: fit one target, or "
                 "make the utility's argument the target."
             )
-        for own, block in _blocks(predictive, draws, count, breaks, few, panels):
+        affine = tuple(x[rows, 0] for x in predictive.affine)
+        for own, block in _blocks(predictive, draws, affine, breaks, few, panels):
             yield slice(start + own.start, start + own.stop), block
         start += count
 
@@ -96,10 +97,10 @@ def _width(likelihood: Likelihood, draws: Flat) -> int:
 
 
 def _blocks(
-    predictive: Predictive, draws: Flat, count: int, breaks: tuple[float, ...], few: int, least: int
+    predictive: Predictive, draws: Flat, affine: tuple[np.ndarray, ...], breaks: tuple[float, ...], few: int, least: int
 ) -> Iterator[tuple[slice, Outcomes]]:
-    kind, likelihood = predictive.kind, predictive.likelihood
-    shift, scale = (float(np.ravel(x)[0]) for x in predictive.affine)
+    """Blocks of the rows of one chunk; `affine` is the shift and the scale of each of them [n]."""
+    kind, likelihood, count = predictive.kind, predictive.likelihood, len(affine[0])
     weights = np.asarray(jax.nn.softmax(draws.log_weights), np.float64)
     weights /= weights.sum()
     number = len(weights)
@@ -127,9 +128,10 @@ def _blocks(
             exact = (high - low)[rows].max() < wide
             yield own, Outcomes(values[None, :cut], mass, mass if exact else _merged(mass), weights)
         else:
+            shift, scale = (x[rows, None] for x in affine)
             at = jnp.asarray((np.asarray(breaks, np.float64) - shift) / scale, jnp.float32)
             y, fine, coarse = _quadrature(likelihood, draws, rows, at, panels)
-            values = shift + scale * np.asarray(y, np.float64)[:, :cut]
+            values = (shift + scale * np.asarray(y, np.float64))[:, :cut]
             yield own, Outcomes(values, _clean(fine, cut), _clean(coarse, cut), weights)
 
 
@@ -191,7 +193,8 @@ def _merged(mass: np.ndarray) -> np.ndarray:
 def _quadrature(
     likelihood: Likelihood, draws: Flat, rows: jax.Array, breaks: jax.Array, panels: int
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """y [K, n, J] and weights of both rules × density, in panels of t with y = m_k + 4 s_k t/(1 − t²)."""
+    """y [K, n, J] and weights of both rules × density, in panels of t with y = m_k + 4 s_k t/(1 − t²), cut at the
+    breaks [n, B]."""
     outputs = draws.outputs[:, rows]
     centre = jax.vmap(likelihood.mean)(draws.params, outputs)
     spread = STRETCH * jnp.sqrt(jax.vmap(likelihood.variance)(draws.params, outputs))

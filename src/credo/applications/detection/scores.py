@@ -58,7 +58,7 @@ def suspicion(predictive: Predictive, score: str | None = None) -> np.ndarray:
     values = np.asarray(getattr(predictive, score), np.float64)
     if values.ndim == 1:
         return values
-    return (values / np.asarray(predictive.affine[1]) ** 2).sum(-1)
+    return (values / predictive.affine[1] ** 2).sum(-1)
 
 
 def scores_for(predictive: Any) -> tuple[str, ...]:
