@@ -72,6 +72,9 @@ def test_evaluate_repeats_the_held_out_scores(name, credo, runs, tables, tmp_pat
     pd.read_csv(tables / f"{name}.csv").iloc[held].to_csv(tmp_path / "held.csv", index=False)
     scores = json.loads(credo("evaluate", out, tmp_path / "held.csv", "--json").stdout)
     assert scores.pop("rows") == 6
+    if name == "labels":
+        assert scores.pop("confusion") == summary["metrics"]["test_confusion"]
+        assert scores.pop("classes") == summary["classes"] == ["cheap", "dear", "fair"]
     ends = scores.pop("intervals")
     assert all(low <= scores[score] <= high for score, (low, high) in ends.items() if score != "ece")
     for score, value in scores.items():
@@ -79,6 +82,22 @@ def test_evaluate_repeats_the_held_out_scores(name, credo, runs, tables, tmp_pat
     words = credo("evaluate", out, tables / f"{name}.csv").stdout
     assert "log likelihood" in words
     assert "60 rows" in words
+
+
+def test_two_classes_are_told_what_people_need(credo, tables, tmp_path):
+    frame = regression_frame()
+    frame["dear"] = np.where(frame["price"] > frame["price"].quantile(0.8), "yes", "no")
+    frame.drop(columns="price").to_csv(tmp_path / "dear.csv", index=False)
+    out = tmp_path / "run"
+    told = credo("fit", tmp_path / "dear.csv", "--target", "dear", "--method", "map", "--steps", "50", "--out", out,
+                 "--holdout", "0.4").stdout  # fmt: skip
+    for words in ("majority class", "ROC", "recall", "precision", "lift", "are those of 'yes'", "true \\ named"):
+        assert words in told, words
+    metrics = json.loads((out / "metrics.json").read_text())
+    table = np.array(metrics["test_confusion"])
+    assert table.sum() == 24
+    assert metrics["test_accuracy"] == pytest.approx(np.trace(table) / 24)
+    assert metrics["test_majority_accuracy"] == pytest.approx(table.sum(1).max() / 24)
 
 
 def test_load_gives_the_same_fit(runs):

@@ -57,8 +57,12 @@ def test_classes_match_scikit_learn(classes):
 
 def test_two_classes(rng):
     p, y = predictive(likelihoods.bernoulli(), rng.normal(size=(1, N, 1))), rng.integers(0, 2, N)
-    one_class = sklearn.metrics.brier_score_loss(y, np.asarray(p.probs)[:, 1], scale_by_half=True)
-    assert metrics.brier(p, y) == pytest.approx(2 * one_class, rel=1e-5)
+    for w in (None, rng.uniform(0.1, 2, N)):
+        brier = sklearn.metrics.brier_score_loss(y, np.asarray(p.probs)[:, 1], sample_weight=w)
+        assert metrics.brier(p, y, w) == pytest.approx(brier, rel=1e-5)
+        parts = metrics.brier_decomposition(p, y, w)
+        assert parts.uncertainty == pytest.approx(np.average(y, weights=w) * (1 - np.average(y, weights=w)), rel=1e-5)
+        assert parts.reliability - parts.resolution + parts.uncertainty + parts.within_bin == pytest.approx(parts.brier)
     assert metrics.auroc(p, y) == pytest.approx(sklearn.metrics.roc_auc_score(y, p.probs[:, 1]))
     false, true, _ = sklearn.metrics.roc_curve(y, p.probs[:, 1], drop_intermediate=False)
     assert metrics.tpr_at_fpr(p, y) == pytest.approx(true[false <= 0.05].max())
@@ -188,11 +192,15 @@ def test_integral_transform(numbers, rng):
 
 # ---------------------------------------------------------------------- all of them
 NUMBERS = ["log_likelihood", "rmse", "crps", "coverage_90"]
+CLASSES = ["log_likelihood", "accuracy", "majority_accuracy", "brier", "ece"]
 
 
 def test_summaries(classes, numbers, rng):
     p, y, _ = classes
-    assert list(metrics.summarise(p, y)) == ["log_likelihood", "accuracy", "brier", "ece"]
+    assert list(metrics.summarise(p, y)) == [*CLASSES, "auroc"]
+    assert list(metrics.summarise(p, np.zeros(N))) == CLASSES
+    two = predictive(likelihoods.bernoulli(), np.ones((2, N, 1)))
+    assert list(metrics.summarise(two, y > 0)) == [*CLASSES, "auroc", "recall", "precision", "threshold", "lift_10"]
     p, _, y = numbers
     found = metrics.summarise(p, y)
     assert list(found) == NUMBERS

@@ -3,7 +3,10 @@
 import json
 import math
 import sys
+from collections.abc import Sequence
 from typing import Any
+
+MOST_CLASSES, WIDTH = 8, 16  # classes whose confusions fit on a screen, and letters of their names
 
 
 def say(*sentences: str) -> None:
@@ -32,8 +35,13 @@ WORDS = {
     "crps": "CRPS",
     "coverage_90": "90 % intervals cover",
     "accuracy": "accuracy",
+    "majority_accuracy": "  of the majority class",
     "brier": "Brier score",
     "ece": "calibration error (ECE)",
+    "auroc": "area under ROC curve",
+    "recall": "recall",
+    "precision": "precision",
+    "lift_10": "lift in the top tenth",
 }
 
 
@@ -46,4 +54,26 @@ def in_words(scores: dict[str, Any], ends: dict[str, list[float]] | None = None)
             low, high = (ends or {}).get(name, (None, None))
             between = "" if low is None else f"   ({low:.4g} to {high:.4g})"
             lines.append(f"  {words:<26}{value:.4g}{between}")
+    return lines
+
+
+def of_classes(scores: dict[str, Any], classes: Sequence[str], confusion: Any) -> list[str]:
+    """Which class recall, precision and lift are about, and which class is named instead of which."""
+    threshold = scores.get("threshold", scores.get("test_threshold"))
+    lines = []
+    if threshold is not None:
+        lines.append(
+            f"Recall, precision and lift are those of {classes[1]!r}; a row is picked out where its probability is at "
+            f"least {threshold:.3g}, the threshold of best expected F1."
+        )
+    if confusion is None or len(classes) > MOST_CLASSES:
+        return lines
+    names = [f"{name[:WIDTH]}" for name in map(str, classes)]
+    cells = [[f"{count:,.4g}" if count % 1 else f"{count:,.0f}" for count in row] for row in confusion]
+    first = max(len("true \\ named"), *map(len, names))
+    widths = [max(len(name), *(len(row[j]) for row in cells)) for j, name in enumerate(names)]
+    table = [["true \\ named", *names], *([name, *row] for name, row in zip(names, cells))]
+    lines.append("Rows of each class, by the class that was named:")
+    for head, *row in table:
+        lines.append(f"  {head:<{first}}  " + "  ".join(f"{x:>{w}}" for x, w in zip(row, widths)))
     return lines

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from credo.cli.console import emit, in_words, say
+from credo.cli.console import emit, in_words, of_classes, say
 
 
 def evaluate(
@@ -15,7 +15,7 @@ def evaluate(
 ) -> None:
     """Score RUN on the rows of TABLE, on the table's own scale."""
     from credo.cli.open import open_table_run
-    from credo.cli.score import intervals_of, predictive_at, true_targets
+    from credo.cli.score import confusion_of, intervals_of, predictive_at, true_targets
     from credo.data.tables import read_table
     from credo.errors import InputError
 
@@ -29,11 +29,13 @@ def evaluate(
         say(f"{len(frame) - len(arrays.rows)} of {len(frame)} rows cannot be scored and are left out.")
     predictive = predictive_at(opened.fit, encoder, arrays.inputs, opened.table.get("seed", 0))
     weights = arrays.weights if encoder.weight_column else None
-    found = intervals_of(predictive, true_targets(encoder, arrays.targets), weights)
+    truth = true_targets(encoder, arrays.targets)
+    found, table = intervals_of(predictive, truth, weights), confusion_of(predictive, truth, weights)
     scores = {name: interval.value for name, interval in found.items()}
     ends = {name: [interval.low, interval.high] for name, interval in found.items()}
     if as_json:
-        emit(scores | {"rows": len(arrays.rows), "intervals": ends})
+        classes = {} if table is None else {"confusion": table, "classes": encoder.classes}
+        emit(scores | {"rows": len(arrays.rows), "intervals": ends} | classes)
     else:
         head = f"{opened.fit.config['method']} on {len(arrays.rows)} rows, with 90 % bootstrap intervals:"
-        print("\n".join([head, *in_words(scores, ends)]))
+        print("\n".join([head, *in_words(scores, ends), *of_classes(scores, encoder.classes or (), table)]))

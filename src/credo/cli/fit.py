@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from credo.auto import AUTO
-from credo.cli.console import emit, in_words, say
+from credo.cli.console import emit, in_words, of_classes, say
 
 
 def fit(
@@ -114,6 +114,7 @@ def tell(summary: dict) -> list[str]:
     ]
     if metrics["test_rows"]:
         lines += [f"On {metrics['test_rows']} rows that it did not see:", *in_words(metrics)]
+        lines += of_classes(metrics, summary["classes"] or (), metrics.get("test_confusion"))
     if summary["status"] != "The fit finished.":
         lines.append(summary["status"])
     return [*lines, f"Run: {summary['run']}"]

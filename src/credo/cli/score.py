@@ -9,11 +9,13 @@ from credo.core.predict import predict
 from credo.core.predictive import Predictive
 from credo.data.encoder import TableEncoder
 from credo.data.scale import on_scale, true_targets
+from credo.metrics import confusion
 from credo.metrics.bootstrap import Interval
 from credo.metrics.scores import summarise as scores_of
 from credo.metrics.scores import summarise_with_intervals
 
-__all__ = ["intervals_of", "predictive_at", "scores_of", "true_targets"]
+MOST_CLASSES = 100  # whose confusions a run keeps
+__all__ = ["confusion_of", "intervals_of", "predictive_at", "scores_of", "true_targets"]
 
 
 def intervals_of(predictive: Predictive, targets: np.ndarray, weights: Any) -> dict[str, Interval]:
@@ -24,3 +26,10 @@ def intervals_of(predictive: Predictive, targets: np.ndarray, weights: Any) -> d
 def predictive_at(fit: Any, encoder: TableEncoder, inputs: np.ndarray, seed: int = 0) -> Predictive:
     """The predictive distribution at encoded inputs; the seed decides which weights are drawn."""
     return on_scale(predict(jax.random.fold_in(jax.random.key(seed), 1), fit, inputs), encoder)
+
+
+def confusion_of(predictive: Predictive, targets: np.ndarray, weights: Any = None) -> list[list[float]] | None:
+    """Rows of each true class by the class that is named; None where targets are no classes, or too many."""
+    if predictive.kind != "classes" or predictive.probs.shape[1] > MOST_CLASSES:
+        return None
+    return confusion(predictive, targets, weights).tolist()

@@ -15,7 +15,7 @@ from credo.artifacts import PAGES, is_run, save_fit
 from credo.auto import AUTO, chosen_for, settle
 from credo.cli.console import plain, say
 from credo.cli.job import CHECKPOINT, Job, job_file
-from credo.cli.score import predictive_at, scores_of, true_targets
+from credo.cli.score import confusion_of, predictive_at, scores_of, true_targets
 from credo.data import parse
 from credo.data.encoder import Arrays, TableEncoder
 from credo.data.splits import split_rows
@@ -164,6 +164,8 @@ def scores(result: Any, prepared: Prepared, seed: int) -> dict[str, Any]:
         weights = held.weights if prepared.encoder.weight_column else None
         truth = true_targets(prepared.encoder, held.targets)
         found = {f"test_{name}": value for name, value in scores_of(predictive, truth, weights).items()}
+        table = confusion_of(predictive, truth, weights)
+        found |= {} if table is None else {"test_confusion": table}
     rows = {"train_rows": len(prepared.train.rows), "test_rows": 0 if held is None else len(held.rows)}
     return found | result.timing | rows
 
@@ -175,6 +177,7 @@ def told(result: Any, prepared: Prepared, metrics: dict[str, Any], out: Path) ->
         "run": str(out),
         "task": encoder.task,
         "target": encoder.target,
+        "classes": encoder.classes,
         "method": result.config["method"],
         "features": len(encoder.feature_names),
         "ok": result.status.ok,

@@ -18,6 +18,7 @@ from credo.data.encoder import TableEncoder
 from credo.data.scale import on_scale, true_targets
 from credo.diagnostics.model_choice import loo
 from credo.errors import InputError, Refusal
+from credo.metrics.arrays import brier_terms
 from credo.metrics.distances import crps
 from credo.recipes import build, table_model
 from credo.training.clock import COMPILING
@@ -146,7 +147,7 @@ def row_scores(predictive: Predictive, truth: np.ndarray) -> dict[str, np.ndarra
         truth = truth.reshape(len(truth)).astype(int)
         probs = predictive.probs
         found["accuracy"] = (probs.argmax(1) == truth).astype(np.float64)
-        found["brier"] = ((probs - np.eye(probs.shape[1])[truth]) ** 2).sum(1)
+        found["brier"] = np.asarray(brier_terms(probs, truth), np.float64)
         return found
     mean, (low, high) = predictive.mean, predictive.interval(LEVEL)
     wide = lambda a: np.asarray(a, np.float64).reshape(len(truth), -1)  # noqa: E731

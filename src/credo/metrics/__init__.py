@@ -35,3 +35,9 @@ from credo.metrics.selective import risk_coverage as risk_coverage
 from credo.metrics.terms import Score as Score
 from credo.metrics.terms import Terms as Terms
 from credo.metrics.terms import score as score
+from credo.metrics.threshold import confusion as confusion
+from credo.metrics.threshold import lift as lift
+from credo.metrics.threshold import majority_accuracy as majority_accuracy
+from credo.metrics.threshold import precision as precision
+from credo.metrics.threshold import recall as recall
+from credo.metrics.threshold import threshold as threshold

@@ -21,16 +21,16 @@ def accuracy(predictive: Predictive, targets: Any) -> Terms:
 
 @score
 def brier(predictive: Predictive, targets: Any) -> Terms:
-    """Mean Σ_c (p_c − 1[y = c])², between 0 and 2 (for two classes twice the one-class form); lower is better.
+    """Mean Σ_c (p_c − 1[y = c])², between 0 and 2; for two classes mean (p₁ − y)², between 0 and 1; lower is better.
 
-    Brier (1950), Verification of forecasts expressed in terms of probability.
+    As in scikit-learn. Brier (1950), Verification of forecasts expressed in terms of probability.
     """
     return Terms(arrays.brier, class_probs(predictive, targets, "brier"))
 
 
 @score
 def brier_decomposition(predictive: Predictive, targets: Any, *, bins: int = BINS) -> Terms:
-    """`BrierParts`: brier = reliability − resolution + uncertainty + within_bin, each summed over classes.
+    """`BrierParts`: brier = reliability − resolution + uncertainty + within_bin, summed over classes (halved for two).
 
     See `credo.metrics.arrays.brier_decomposition` for the parts. Murphy (1973); Stephenson, Coelho and Jolliffe (2008).
     """

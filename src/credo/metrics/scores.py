@@ -3,17 +3,26 @@
 from typing import Any
 
 import jax
+import numpy as np
 
 from credo.core.predictive import Predictive
-from credo.metrics import classes, numbers
+from credo.metrics import classes, numbers, threshold
 from credo.metrics.bootstrap import Interval, with_interval
 from credo.metrics.terms import Score
 
 OF_CLASSES = {
     "log_likelihood": numbers.log_likelihood,
     "accuracy": classes.accuracy,
+    "majority_accuracy": threshold.majority_accuracy,
     "brier": classes.brier,
     "ece": classes.ece,
+}
+OF_RANKING = {"auroc": classes.auroc}  # where targets have more than one class
+OF_TWO = {  # and there are but two classes
+    "recall": threshold.recall,
+    "precision": threshold.precision,
+    "threshold": threshold.threshold,
+    "lift_10": threshold.lift.given(share=0.1),
 }
 OF_NUMBERS = {
     "log_likelihood": numbers.log_likelihood,
@@ -24,9 +33,11 @@ OF_NUMBERS = {
 DRAWN, FEWEST = 20_000_000, 100  # numbers drawn for the mean CRPS of all rows, and draws of a row at least
 
 
-def _reported(predictive: Predictive) -> dict[str, Score]:
+def _reported(predictive: Predictive, targets: Any) -> dict[str, Score]:
     if predictive.kind == "classes":
-        return OF_CLASSES
+        if len(np.unique(np.asarray(targets))) < 2:
+            return OF_CLASSES
+        return OF_CLASSES | OF_RANKING | (OF_TWO if predictive.probs.shape[1] == 2 else {})
     if predictive.kind == "counts":  # their draws are slow to compile and to make
         return {name: score for name, score in OF_NUMBERS.items() if name != "crps"}
     draws = max(FEWEST, min(1000, DRAWN // max(1, len(predictive))))
@@ -35,6 +46,10 @@ def _reported(predictive: Predictive) -> dict[str, Score]:
 
 def summarise(predictive: Predictive, targets: Any, weights: Any = None) -> dict[str, float]:
     """The scores that every run reports: of numbers, of counts (without CRPS), or of classes.
+
+    Classes get the accuracy and beside it that of always naming the most frequent class; where targets have more than
+    one class the area under the ROC curve, and where there are two classes recall and precision of class 1 at the
+    threshold of best expected F1, and its lift in the top tenth of rows.
 
     Example:
         >>> import jax, credo, numpy as np
@@ -47,7 +62,7 @@ def summarise(predictive: Predictive, targets: Any, weights: Any = None) -> dict
         >>> list(summarise(credo.predict(jax.random.key(1), fit, x), x[:, 0]))
         ['log_likelihood', 'rmse', 'crps', 'coverage_90']
     """
-    return {name: score(predictive, targets, weights) for name, score in _reported(predictive).items()}
+    return {name: score(predictive, targets, weights) for name, score in _reported(predictive, targets).items()}
 
 
 def summarise_with_intervals(
@@ -61,4 +76,6 @@ def summarise_with_intervals(
 ) -> dict[str, Interval]:
     """The same scores, each with its bootstrap interval; all see the same resamples. See `with_interval`."""
     settings: dict[str, Any] = {"key": key, "level": level, "resamples": resamples, "weights": weights}
-    return {name: with_interval(s, predictive, targets, **settings) for name, s in _reported(predictive).items()}
+    return {
+        name: with_interval(s, predictive, targets, **settings) for name, s in _reported(predictive, targets).items()
+    }

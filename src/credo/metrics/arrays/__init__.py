@@ -7,6 +7,7 @@ from credo.metrics.arrays.calibration import BrierParts as BrierParts
 from credo.metrics.arrays.calibration import adaptive_ece as adaptive_ece
 from credo.metrics.arrays.calibration import brier as brier
 from credo.metrics.arrays.calibration import brier_decomposition as brier_decomposition
+from credo.metrics.arrays.calibration import brier_terms as brier_terms
 from credo.metrics.arrays.calibration import classwise_ece as classwise_ece
 from credo.metrics.arrays.calibration import ece as ece
 from credo.metrics.arrays.calibration import hits as hits
@@ -29,3 +30,7 @@ from credo.metrics.arrays.ranking import tpr_at_fpr as tpr_at_fpr
 from credo.metrics.arrays.selective import RiskCoverage as RiskCoverage
 from credo.metrics.arrays.selective import aurc as aurc
 from credo.metrics.arrays.selective import risk_coverage as risk_coverage
+from credo.metrics.arrays.threshold import best_threshold as best_threshold
+from credo.metrics.arrays.threshold import lift as lift
+from credo.metrics.arrays.threshold import precision as precision
+from credo.metrics.arrays.threshold import recall as recall

@@ -90,9 +90,28 @@ def classwise_ece(probs: jax.Array, labels: jax.Array, weights: jax.Array | None
     return jax.vmap(one, (1, 0))(probs, classes).mean()
 
 
+def brier_terms(probs: jax.Array, labels: jax.Array) -> jax.Array:
+    """The Brier score of each row [n]: Σ_c (p_c − 1[y = c])², halved for two classes, where it is (p₁ − y)²."""
+    return _scale(probs) * ((probs - jax.nn.one_hot(labels, probs.shape[-1], dtype=probs.dtype)) ** 2).sum(-1)
+
+
 def brier(probs: jax.Array, labels: jax.Array, weights: jax.Array | None = None) -> jax.Array:
-    """Mean Σ_c (p_c − 1[y = c])², between 0 and 2 (for two classes twice the one-class form)."""
-    return mean(((probs - jax.nn.one_hot(labels, probs.shape[-1], dtype=probs.dtype)) ** 2).sum(-1), weights)
+    """Mean Σ_c (p_c − 1[y = c])², between 0 and 2; for two classes mean (p₁ − y)², between 0 and 1.
+
+    This is `sklearn.metrics.brier_score_loss`. Brier (1950), Verification of forecasts expressed in terms of
+    probability, has the factor 2 for two classes, too.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from credo.metrics.arrays import brier
+        >>> float(brier(jnp.array([[0.5, 0.5], [0.0, 1.0]]), jnp.array([1, 0])))
+        0.625
+    """
+    return mean(brier_terms(probs, labels), weights)
+
+
+def _scale(probs: jax.Array) -> float:
+    return 0.5 if probs.shape[-1] == 2 else 1.0
 
 
 class BrierParts(NamedTuple):
@@ -108,7 +127,9 @@ class BrierParts(NamedTuple):
 def brier_decomposition(
     probs: jax.Array, labels: jax.Array, weights: jax.Array | None = None, bins: int = BINS
 ) -> BrierParts:
-    """The parts of the Brier score, summed over classes, with p_c in bins b of equal width (p̄_b, ō_b: means there).
+    """The parts of the Brier score, summed over classes (halved for two), with p_c in equal-width bins b.
+
+    p̄_b and ō_b are the mean forecast and the mean outcome of a bin.
 
     reliability Σ_b W_b/W (p̄_b − ō_b)² (0 where calibrated); resolution Σ_b W_b/W (ō_b − ō)² (large is good);
     uncertainty ō (1 − ō), of the data alone. Murphy (1973), A new vector partition of the probability score. These
@@ -121,7 +142,7 @@ def brier_decomposition(
         >>> from credo.metrics.arrays import brier_decomposition
         >>> parts = brier_decomposition(jnp.array([[0.2, 0.8], [0.2, 0.8]]), jnp.array([1, 0]))
         >>> [round(float(part), 4) for part in parts]
-        [0.68, 0.18, 0.0, 0.5, 0.0]
+        [0.34, 0.09, 0.0, 0.25, 0.0]
     """
     weights = row_weights(weights, probs)
     share = weights / weights.sum()
@@ -140,4 +161,4 @@ def brier_decomposition(
         return reliability, resolution, rate * (1 - rate), (share * inside * (inside - 2 * deviation)).sum()
 
     parts = jax.vmap(one, (1, 0))(probs, jnp.arange(probs.shape[-1]))
-    return BrierParts(brier(probs, labels, weights), *(part.sum() for part in parts))
+    return BrierParts(brier(probs, labels, weights), *(_scale(probs) * part.sum() for part in parts))
