@@ -1,7 +1,6 @@
 """One compilation cache for all workers, rare garbage collection, and few compiled programs at a time."""
 
 import gc
-import itertools
 import os
 from pathlib import Path
 
@@ -15,8 +14,7 @@ import credo  # noqa: E402
 
 credo.Model  # noqa: B018  configures JAX before any test touches it
 
-
-COUNT = itertools.count(1)
+from credo.programs import tidy  # noqa: E402
 
 
 def pytest_collection_finish():
@@ -28,10 +26,6 @@ def pytest_collection_finish():
 
 @pytest.fixture(autouse=True)
 def few_programs():
-    """Forget compiled programs before their memory maps reach the system's limit (65,530), where a compiler crashes."""
+    """Tests compile more than fits do: let go of programs as the library does after a fit."""
     yield
-    maps = Path("/proc/self/maps")
-    if next(COUNT) % 16 == 0 and maps.exists() and maps.read_text().count("\n") > 25_000:
-        import jax
-
-        jax.clear_caches()
+    tidy()

@@ -24,7 +24,7 @@ LAYERS = [
     {"benchmarks"},
     {"cli"},
 ]
-EVERYWHERE = {"errors", "registry", "runtime"}
+EVERYWHERE = {"errors", "programs", "registry", "runtime"}
 # Saving a run is one idea in five files.
 FAMILY = {"runs": "artifacts", "codec": "artifacts", "folders": "artifacts", "tensors": "artifacts"}
 # Packages beside the layers: they know core alone. Who may use them: the first layer that may, and all above it.

@@ -17,9 +17,11 @@ from credo.audit.truth import function_values, weighted_moments, weighted_quanti
 from credo.core.draws import function_draws
 from credo.core.mixture import flatten
 from credo.errors import InputError, Refusal
+from credo.programs import tidy
 from credo.registry import ROWS, Row, build_method, did_you_mean, find
 from credo.training.fit import fit
 
+FINISHED_SHARE = 0.1  # of the mappings allowed: no method runs the programs of another on another problem
 DRAWS = 1000  # of each chain, for methods that keep draws
 MEASURES = (
     "mean_error", "std_ratio", "w1", "w1_function", "total_variation", "agreement", "coverage_90", "credible_90",
@@ -98,6 +100,7 @@ def audit(
             line, band = audit_one(
                 key, name, row.exact_on if row else "", method, problem, quick, row.thin if row else 1
             )
+            tidy(FINISHED_SHARE)
             rows.append(line)
             if band is not None:
                 bands[name, problem.name] = band

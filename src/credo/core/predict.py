@@ -15,6 +15,7 @@ from credo.core.pieces import in_pieces
 from credo.core.posterior import Draws
 from credo.core.predictive import Predictive, pad_last
 from credo.errors import InputError
+from credo.programs import tidy
 
 PyTree = Any
 CHUNK_BYTES = 2**26  # outputs of all draws for one chunk of inputs
@@ -76,6 +77,7 @@ def predict(
     """
     if num_samples is not None and num_samples < 1:
         raise InputError(f"num_samples must be at least 1, got {num_samples}.")
+    tidy()
     model = fit.model
     posterior = fit.posterior if mode is None else fit.posterior.view(mode)
     on_disk = getattr(posterior, "on_disk", False)

@@ -14,6 +14,7 @@ from credo.core.model import Model
 from credo.core.network import Variables
 from credo.errors import InputError, Refusal
 from credo.methods.combine import stages as stages_of
+from credo.programs import tidy
 from credo.registry import build_method
 from credo.training.arguments import member_keys, precision
 from credo.training.checkpoint import Checkpoint, check_fingerprint
@@ -299,6 +300,7 @@ def _finish(loop: Loop, config: dict[str, Any], began: float, compiled: float) -
     notes = tuple(dict.fromkeys([*host.notes, *method.notes(trace), *method.remarks(traces)]))
     shapes = jax.tree.map(lambda x: tuple(x.shape[1:]), loop.source.inputs)
     dtypes = jax.tree.map(lambda x: str(x.dtype), loop.source.inputs)
+    tidy()
     return Fit(
         posterior, model, trace, host.outcome, notes, config, traces, timing, loop.source.target_shape, shapes, dtypes,
         loop,

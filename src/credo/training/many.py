@@ -19,6 +19,7 @@ from credo.core.tree import num_bytes, take
 from credo.data.batches import order
 from credo.errors import Refusal
 from credo.methods.combine import stages
+from credo.programs import tidy
 from credo.training.arguments import numbers, precision
 from credo.training.block import Carry, Layout, noise_bytes, plan_sizes, run_member, step_shapes
 
@@ -85,6 +86,7 @@ def fit_many(
     double = next((part for part in parts if part.precision == "float64"), method)
     with precision(double):  # one program, hence one precision: arrays of single precision stay what they are
         results = _run(study, mesh, method.members, *arguments)
+    tidy()
     return jax.tree.map(lambda x: np.asarray(x)[:count], results)
 
 

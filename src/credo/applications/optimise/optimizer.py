@@ -16,6 +16,7 @@ from credo.applications.optimise.record import Evaluation
 from credo.applications.optimise.space import Point, Space
 from credo.applications.optimise.surrogate import find_surrogate
 from credo.errors import ArtifactError, InputError
+from credo.programs import tidy
 
 SHUN = 0.02  # half the side of the cube around a failed point in which nothing is proposed
 # The smallest regret of all surrogates in `benchmarks/optimisation.py`, and one of the quickest.
@@ -249,6 +250,7 @@ class Optimizer:
                     raise
                 value, message = math.nan, f"{type(error).__name__}: {error}".strip()
             self.tell([point], [value], [message])
+            tidy()
             if folder is not None:
                 self.save(folder)
             if progress is not None:
