@@ -9,6 +9,7 @@ import numpy as np
 from credo.diagnostics.chains import bfmi, chain_stats
 from credo.diagnostics.draw_weights import Importance, kish
 from credo.diagnostics.probe import Probe
+from credo.diagnostics.steady import Steadiness, steadiness
 from credo.methods.pareto_smoothing import good_shape
 
 RHAT = 1.05  # Vehtari et al. (2021) ask for 1.01; the largest of many values passes that by chance
@@ -17,7 +18,8 @@ LEAST_BFMI = 0.3
 LEAST_DISTINCT = 8
 SAME = 0.005  # a spread that varies less than this from input to input is constant
 BY_CHANCE = 1e-4  # how often chains that agree may seem apart, at one value
-FIXED_ESS, FIXED_RHAT = 20, 1.1  # a chain that looks like this by itself is steady
+MOST_APART = 16  # quantities on which chains disagree that are looked at one chain at a time
+FIXED_ESS = 20  # of one chain, below which it says nothing about what chance does
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ def find_alarms(
     found = [*_energy(trace), *_unfinished(trace)] if chains else _weights(importance)
     if probe is None:
         return found
-    found += _convergence(probe) if chains else []
+    found += _convergence(probe, trace) if chains else []
     found += _noise(probe, likelihood)
     if not point:
         collapsed = _collapsed(probe, num_data, temperature)
@@ -126,8 +128,10 @@ def _weights(found: Importance | None) -> list[Alarm]:
     return []
 
 
-def _convergence(probe: Probe) -> list[Alarm]:
+def _convergence(probe: Probe, trace: Mapping[str, Any]) -> list[Alarm]:
     """Chains that disagree about functions or the size of the noise: modes where each has settled, else too few draws.
+
+    The log density joins the search for a trend: it drifts where any part of the posterior does.
 
     Parameters of the noise count by what they do to predictions: the data hardly tell 20 degrees of freedom from 40,
     and neither do predictions.
@@ -146,11 +150,10 @@ def _convergence(probe: Probe) -> list[Alarm]:
     size = kish(probe.log_weights) * np.minimum(stats.ess_bulk, stats.ess_tail)[moving]
     worst, least, of = float(rhat.max()), float(size.min()), names[rhat.argmax()]
     if worst > RHAT:
-        chance = _by_chance(chains[:, :, moving][:, :, rhat > RHAT])
-        if chance is None:
-            return [_unconverged(of, worst, least)]
-        if members > 1 and worst > chance:
-            return [_modes(of, worst, members)]
+        order = np.argsort(-rhat)[: min(MOST_APART, int((rhat > RHAT).sum()))]
+        found = _apart(chains[:, :, moving][:, :, order], trace, of, worst, least)
+        if found is not None:
+            return [found]
     if least < LEAST_ESS:
         return [
             Alarm(
@@ -163,8 +166,19 @@ def _convergence(probe: Probe) -> list[Alarm]:
     return []
 
 
-def _by_chance(apart: np.ndarray) -> float | None:
-    """An R-hat that chance hardly exceeds among steady chains as short as these; None where chains are not steady.
+def _apart(chains: np.ndarray, trace: Mapping[str, Any], of: str, worst: float, least: float) -> Alarm | None:
+    """What R-hat above its bound means for chains of values by falling R-hat; None where chance alone explains it."""
+    density = trace.get("log_density")
+    found = steadiness(chains, None if density is None else np.asarray(density)[:, :, None])
+    if not found.moving and found.worth > min(FIXED_ESS, chains.shape[1] / 4) and worst <= _by_chance(chains):
+        return None
+    if found.steady:
+        return _modes(of, worst, found)
+    return _unconverged(of, worst, least, found)
+
+
+def _by_chance(apart: np.ndarray) -> float:
+    """An R-hat that chance hardly exceeds among steady chains as short as these.
 
     Half chains worth m draws have means that vary by 1/m of the variance, so R̂² ≈ 1 + χ²_ν/(νm) for c chains that
     agree, with ν = 2c − 1.
@@ -173,28 +187,28 @@ def _by_chance(apart: np.ndarray) -> float | None:
 
     freedom = 2 * len(apart) - 1
     quantile = float(chdtri(freedom, BY_CHANCE)) / freedom
-    alone = [chain_stats(chain[None]) for chain in apart]
-    rhat, sizes = (float(np.nanmedian([getattr(s, name) for s in alone])) for name in ("rhat", "ess_bulk"))
-    chance = float(np.sqrt(1 + quantile / max(0.5 * sizes, 1.0)))
-    steady = sizes > min(FIXED_ESS, apart.shape[1] / 4) and rhat < max(FIXED_RHAT, chance)
-    return chance if steady else None
+    worth = float(np.nanmedian([chain_stats(chain[None]).ess_bulk for chain in apart]))
+    return float(np.sqrt(1 + quantile / max(0.5 * worth, 1.0)))
 
 
-def _modes(of: str, worst: float, members: int) -> Alarm:
+def _modes(of: str, worst: float, found: Steadiness) -> Alarm:
     return Alarm(
         "modes",
-        f"Chains settled in different modes: R-hat of {of} is {worst:.2f}, though each of the {members} "
-        "chains is steady by itself",
+        f"Chains settled in different modes: R-hat of {of} is {worst:.2f}, though none of the {found.of} chains drifts "
+        f"and each is worth {found.worth:.0f} independent draws or more",
         "more draws will not help: predictions average over the modes that were found; use more chains, a smaller "
         "network or a tighter prior",
     )
 
 
-def _unconverged(of: str, worst: float, least: float) -> Alarm:
+def _unconverged(of: str, worst: float, least: float, found: Steadiness) -> Alarm:
+    alone, whole = ("the chain", "the chain still drifts") if found.of == 1 else ("each chain", "the chains drift")
+    drift = whole if found.moving == found.of else f"{found.moving} of {found.of} chains still drift"
+    short = f"{alone} is too short to tell a slow movement from a mode of its own"
     return Alarm(
         "unconverged",
-        f"The chains have not converged: R-hat of {of} is {worst:.2f} (above {RHAT:g}) and the draws are "
-        f"worth {least:.0f} independent ones",
+        f"The chains have not converged: R-hat of {of} is {worst:.2f} (above {RHAT:g}), the draws are worth "
+        f"{least:.0f} independent ones, and {drift if found.moving else short}",
         "predictions average over what the chains have found; give them more time, such as a budget of 5m, or a longer "
         "warm-up",
     )

@@ -63,7 +63,7 @@ def ess(chains: Any, kind: str = "bulk") -> np.ndarray:
         raise InputError(f'kind must be "bulk", "tail" or "mean", got {kind!r}.')
     if kind == "mean":
         flat, shape = _flat(chains)
-        return _sizes(_split(flat)).reshape(shape)
+        return effective_sizes(_split(flat)).reshape(shape)
     found = chain_stats(chains)
     return found.ess_bulk if kind == "bulk" else found.ess_tail
 
@@ -114,22 +114,22 @@ def _block_stats(x: np.ndarray) -> ChainStats:
     bad = ~np.isfinite(x).all((1, 2))
     x = np.where(bad[:, None, None], 0.0, x)
     halves = _split(x)
-    normal = _normal_scores(halves)
+    normal = normal_scores(halves)
     folded = np.abs(halves - np.median(halves, axis=(1, 2), keepdims=True))
     ordered = np.sort(x.reshape(len(x), -1), axis=1)
-    tails = [_sizes(_split((x <= _quantile(ordered, q)[:, None, None]).astype(float))) for q in (0.05, 0.95)]
+    tails = [effective_sizes(_split((x <= _quantile(ordered, q)[:, None, None]).astype(float))) for q in (0.05, 0.95)]
     std = x.std(axis=(1, 2), ddof=1)
     squares = (x - x.mean((1, 2), keepdims=True)) ** 2
     mean_square = squares.mean((1, 2))
     with np.errstate(divide="ignore", invalid="ignore"):
         # Var[s²] over its effective draws, and s = √s² to first order.
-        spread = ((squares**2).mean((1, 2)) - mean_square**2) / _sizes(_split(squares))
-        bulk, tail = _ratio(normal), _ratio(_normal_scores(folded))
+        spread = ((squares**2).mean((1, 2)) - mean_square**2) / effective_sizes(_split(squares))
+        bulk, tail = _ratio(normal), _ratio(normal_scores(folded))
         found = ChainStats(
             np.where(tail > bulk, tail, bulk),
-            _sizes(normal),
+            effective_sizes(normal),
             np.minimum(*tails),
-            std / np.sqrt(_sizes(halves)),
+            std / np.sqrt(effective_sizes(halves)),
             np.sqrt(spread / mean_square / 4),
             std,
         )
@@ -159,7 +159,7 @@ def _ranks(x: np.ndarray) -> np.ndarray:
     return ranks.reshape(x.shape)
 
 
-def _normal_scores(x: np.ndarray) -> np.ndarray:
+def normal_scores(x: np.ndarray) -> np.ndarray:
     """Φ⁻¹((r − 3/8)/(S + 1/4)) of the ranks r (Blom, 1958)."""
     from scipy.special import ndtri
 
@@ -184,7 +184,7 @@ def _ratio(x: np.ndarray) -> np.ndarray:
         return np.sqrt((between / within + draws - 1) / draws)
 
 
-def _sizes(x: np.ndarray) -> np.ndarray:
+def effective_sizes(x: np.ndarray) -> np.ndarray:
     """Effective sample sizes S/τ of given chains, τ by Geyer's initial monotone sequence over all chains together."""
     _, chains, draws = x.shape
     total = chains * draws
