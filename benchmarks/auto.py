@@ -21,7 +21,7 @@ import numpy as np
 import credo
 from credo.baselines import BASELINES, fit_baseline
 from credo.benchmarks import front_door, records
-from credo.benchmarks.markdown import bold, number, seconds, table
+from credo.report.markdown import bold, number, seconds, table
 from credo.benchmarks.rules import baseline_rules
 from credo.benchmarks.tables import TABLES
 from credo.comparison.cell import row_scores

@@ -20,7 +20,7 @@ import credo
 from credo.auto import AUTO, choose_for, chosen_for, settle
 from credo.baselines import BASELINES, fit_baseline
 from credo.benchmarks import published, records
-from credo.benchmarks.markdown import bold, mean_and_error, seconds, table, with_error
+from credo.report.markdown import bold, mean_and_error, seconds, table, with_error
 from credo.benchmarks.rules import baseline_rules, rules
 from credo.data.encoder import TableEncoder
 from credo.errors import InputError, Refusal

@@ -13,7 +13,7 @@ import numpy as np
 from credo.auto import AUTO
 from credo.baselines import BASELINES
 from credo.benchmarks import records
-from credo.benchmarks.markdown import bold, mean_and_error, number, seconds, table, with_error
+from credo.report.markdown import bold, mean_and_error, number, seconds, table, with_error
 from credo.benchmarks.rules import baseline_rules, rules
 from credo.benchmarks.tables import TABLES, Example, attainable
 from credo.comparison.cell import run_cell

@@ -15,7 +15,7 @@ import numpy as np
 
 import credo
 from credo.benchmarks import published, records
-from credo.benchmarks.markdown import bold, mean_and_error, seconds, table, with_error
+from credo.report.markdown import bold, mean_and_error, seconds, table, with_error
 from credo.errors import InputError
 
 NAME = "images"

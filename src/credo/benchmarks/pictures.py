@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from credo.benchmarks import published
-from credo.benchmarks.markdown import mean_and_error, number
+from credo.report.markdown import mean_and_error, number
 from credo.benchmarks.uci_board import Board, names
 from credo.report.style import CYCLE, INK, MUTED, dress, legend
 

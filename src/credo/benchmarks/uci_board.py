@@ -7,7 +7,7 @@ import numpy as np
 
 from credo.auto import AUTO
 from credo.benchmarks import published
-from credo.benchmarks.markdown import bold, decimals, mean_and_error, seconds, table, with_error
+from credo.report.markdown import bold, decimals, mean_and_error, seconds, table, with_error
 from credo.benchmarks.uci import MODELS
 from credo.benchmarks.uci_data import SETS
 
