@@ -21,7 +21,6 @@ import numpy as np
 import credo
 from credo.baselines import BASELINES, fit_baseline
 from credo.benchmarks import front_door, records
-from credo.report.markdown import bold, number, seconds, table
 from credo.benchmarks.rules import baseline_rules
 from credo.benchmarks.tables import TABLES
 from credo.comparison.cell import row_scores
@@ -29,6 +28,7 @@ from credo.comparison.plan import find_folds
 from credo.data.encoder import TableEncoder
 from credo.data.scale import on_scale, true_targets
 from credo.recipes import build, table_model
+from credo.report.markdown import bold, number, seconds, table
 
 
 class Candidate(NamedTuple):

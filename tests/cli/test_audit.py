@@ -17,7 +17,10 @@ def test_audit_writes_numbers_and_pictures(credo, tmp_path):
     assert [(r["method"], r["problem"]) for r in rows] == [("map", "linear"), ("map", "gap")]
     assert rows[0]["met"] is True
     assert {"mean_error", "std_ratio", "w1", "coverage_90", "seconds"} <= set(rows[0])
-    assert {p.name for p in (tmp_path / "audit").iterdir()} == {"audit.json", "audit.png", "audit_gap.png"}
+    assert {p.name for p in (tmp_path / "audit").iterdir()} == {"audit.json", "audit.md", "audit.png", "audit_gap.png"}
+    page = (tmp_path / "audit" / "audit.md").read_text(encoding="utf-8")
+    assert "| `map` | 0.00 · 0.00 ✓ |" in page
+    assert "- `map`: Claims to be the mode" in page
     assert json.loads((tmp_path / "audit" / "audit.json").read_text())["rows"] == rows
     assert min(size(tmp_path / "audit" / "audit.png")) > 200
 

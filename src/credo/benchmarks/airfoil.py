@@ -20,12 +20,12 @@ import credo
 from credo.auto import AUTO, choose_for, chosen_for, settle
 from credo.baselines import BASELINES, fit_baseline
 from credo.benchmarks import published, records
-from credo.report.markdown import bold, mean_and_error, seconds, table, with_error
 from credo.benchmarks.rules import baseline_rules, rules
 from credo.data.encoder import TableEncoder
 from credo.errors import InputError, Refusal
 from credo.recipes import build, table_model
 from credo.registry import METHODS
+from credo.report.markdown import bold, mean_and_error, seconds, table, with_error
 
 NAME = "airfoil"
 CHAINS = "ensemble_chains"

@@ -13,12 +13,12 @@ import numpy as np
 from credo.auto import AUTO
 from credo.baselines import BASELINES
 from credo.benchmarks import records
-from credo.report.markdown import bold, mean_and_error, number, seconds, table, with_error
 from credo.benchmarks.rules import baseline_rules, rules
 from credo.benchmarks.tables import TABLES, Example, attainable
 from credo.comparison.cell import run_cell
 from credo.comparison.plan import find_folds
 from credo.errors import Refusal
+from credo.report.markdown import bold, mean_and_error, number, seconds, table, with_error
 
 NAME = "tables"
 FOLDS, LARGE, HELD = 5, 20_000, 20_000  # tables of more rows than LARGE have HELD rows to score on

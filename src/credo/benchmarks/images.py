@@ -15,8 +15,8 @@ import numpy as np
 
 import credo
 from credo.benchmarks import published, records
-from credo.report.markdown import bold, mean_and_error, seconds, table, with_error
 from credo.errors import InputError
+from credo.report.markdown import bold, mean_and_error, seconds, table, with_error
 
 NAME = "images"
 DATA = ("mnist", "fashion_mnist")

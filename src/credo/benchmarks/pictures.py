@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from credo.benchmarks import published
-from credo.report.markdown import mean_and_error, number
 from credo.benchmarks.uci_board import Board, names
+from credo.report.markdown import mean_and_error, number
 from credo.report.style import CYCLE, INK, MUTED, dress, legend
 
 MARKERS = "osD^vPX*"

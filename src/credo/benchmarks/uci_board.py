@@ -7,9 +7,9 @@ import numpy as np
 
 from credo.auto import AUTO
 from credo.benchmarks import published
-from credo.report.markdown import bold, decimals, mean_and_error, seconds, table, with_error
 from credo.benchmarks.uci import MODELS
 from credo.benchmarks.uci_data import SETS
+from credo.report.markdown import bold, decimals, mean_and_error, seconds, table, with_error
 
 SCORES = {"log_likelihood": 1, "rmse": -1}  # and whether larger is better
 

@@ -4,25 +4,59 @@ import json
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from credo.audit import words
 from credo.audit.run import Audit
 from credo.audit.sbc import Calibration
 from credo.audit.truth import LEVELS
+from credo.report.markdown import table
 from credo.report.style import CYCLE, INK, MODEL, MUTED, NOISE, WRONG, legend
 
 WIDEST = 2.0  # std ratios beyond are drawn at the edge
+MANY = 12  # methods from which on all problems stand in one row, so that names stand there once
 
 
 def write_audit(audit: Audit, document: dict[str, Any], folder: Path) -> list[Path]:
-    """Numbers and pictures of an audit into a folder."""
+    """Numbers, pictures and a page of an audit into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     figures = {"audit": overview(audit)}
     if "gap" in audit.problems and any((m, "gap") in audit.bands for m in audit.methods):
         figures["audit_gap"] = in_between(audit)
-    return _write(folder, "audit", document, figures)
+    paths = _write(folder, "audit", document, figures)
+    page = folder / "audit.md"
+    page.write_text(audit_page(audit, "audit_gap" in figures), encoding="utf-8")
+    return [*paths, page]
+
+
+def audit_page(audit: Audit, gap: bool) -> str:
+    """The audit as Markdown: its pictures, its table, and what it found about each method."""
+    count, broken = len(audit.methods), len(audit.broken)
+    verdict = "none misses its own claim" if not broken else f"{broken} cells miss a claim"
+    head = (
+        f"{count} method{'s' * (count != 1)} on {len(audit.problems)} problems whose posterior is known; {verdict}. "
+        f"JAX {jax.__version__}. `credo audit --methods all --out docs/measured` makes this page."
+    )
+    pictures = [
+        "![Every method on every problem: spread against the true spread, and the error of the mean.](audit.png)"
+    ]
+    if gap:
+        pictures.append("![Between two clusters of data: what each method says, over what is true.](audit_gap.png)")
+    names, lines = words.table(audit)
+    cells = [[f"`{line[0]}`", *line[1:]] for line in lines]
+    said = [f"- `{method}`: {text}" for method, text in words.sentences(audit).items()]
+    parts = [
+        "# How far is each method from the truth?",
+        head,
+        *pictures,
+        words.LEGEND,
+        table(names, cells),
+        "\n".join(said),
+    ]
+    return "\n\n".join(parts) + "\n"
 
 
 def write_calibration(result: Calibration, folder: Path) -> list[Path]:
@@ -34,7 +68,7 @@ def write_calibration(result: Calibration, folder: Path) -> list[Path]:
 
 def _write(folder: Path, name: str, document: dict[str, Any], figures: dict[str, Figure]) -> list[Path]:
     paths = [folder / f"{name}.json"]
-    paths[0].write_text(json.dumps(document, indent=1, default=float))
+    paths[0].write_text(json.dumps(document, indent=1, default=float), encoding="utf-8")
     for title, figure in figures.items():
         path = folder / f"{title}.png"
         figure.savefig(path, facecolor="white")
@@ -45,9 +79,10 @@ def _write(folder: Path, name: str, document: dict[str, Any], figures: dict[str,
 def overview(audit: Audit) -> Figure:
     """Every method on every problem: where its spread lies beside the true one, and how far its mean is off."""
     names, methods = list(audit.problems), audit.methods
-    columns = min(4, len(names))
+    columns = len(names) if len(methods) > MANY else min(4, len(names))
     lines = -(-len(names) // columns)
-    size = (2.3 + 2.35 * columns, 1.3 + lines * (0.9 + 0.3 * len(methods)))
+    width = 1.5 if columns > 4 else 2.35
+    size = (2.3 + width * columns, 1.3 + lines * (0.9 + 0.3 * len(methods)))
     figure = Figure(figsize=size, dpi=110, layout="constrained")
     areas = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
     marks = None
@@ -57,7 +92,8 @@ def overview(audit: Audit) -> Figure:
         area.set_axis_off()
     figure.suptitle("How far is each method from the exact posterior?", fontsize=13, fontweight="bold", color=INK)
     figure.supxlabel(
-        "spread of the posterior of functions ÷ true spread   (0: a point, 1: exact, right of 1: too unsure)",
+        "spread of the posterior of functions ÷ true spread   (0: a point, 1: exact, right of 1: too unsure"
+        f"{'; ringed: misses its own claim' if audit.broken else ''})",
         fontsize=10, color=INK,
     )  # fmt: skip
     if marks is not None:
@@ -99,7 +135,7 @@ def in_between(audit: Audit) -> Figure:
     """The problem with a gap: what each method says in between, over what is true there."""
     problem = audit.problems["gap"]
     methods = [m for m in audit.methods if (m, "gap") in audit.bands]
-    columns = min(3, len(methods))
+    columns = min(3 if len(methods) <= MANY else 5, len(methods))
     lines = -(-len(methods) // columns)
     figure = Figure(figsize=(1.2 + 2.9 * columns, 1.3 + 2.15 * lines), dpi=110, layout="constrained")
     areas = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
