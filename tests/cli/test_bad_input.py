@@ -41,7 +41,7 @@ BAD_TABLES = {
     "empty file": (text(""), "is empty"),
     "no rows": (text("size,price\n"), "no rows"),
     "one row": (text("size,price\n1,2\n"), "too few"),
-    "unknown ending": (text("size,price\n1,2\n", "bad.xlsx"), "save as CSV"),
+    "unknown ending": (text("size,price\n1,2\n", "bad.ods"), "save as CSV"),
     "missing column": (written(regression_frame().rename(columns={"price": "prize"})), "did you mean 'prize'"),
     "NaN": (changed("size", np.nan), "--missing"),
     "infinity": (changed("size", np.inf), "size"),

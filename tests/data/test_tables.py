@@ -1,6 +1,7 @@
 """Reading and writing tables, and the sentence for each thing that can be wrong with a file."""
 
 import gzip
+import os
 import subprocess
 import sys
 from decimal import Decimal
@@ -13,7 +14,7 @@ import pytest
 
 import credo.data
 from credo.data import tables
-from credo.data.tables import read_table, write_table
+from credo.data.tables import read_table, read_with_notes, write_table
 from credo.errors import InputError
 
 ENDINGS = ["csv", "csv.gz", "tsv", "tsv.gz", "parquet", "feather", "arrow"]
@@ -60,18 +61,15 @@ def write(path: Path, content: str | bytes) -> Path:
         ("t.csv", "a,a\n1,2\n", r"more than one column named 'a'; rename all but one"),
         ("t.csv", "a, a\n1,2\n", r"more than one column named 'a'; rename all but one"),
         ("t.csv", "a,b\n1,2\n3\n", r"Cannot read .*t\.csv as a table: .*Expected 2 columns, got 1.*; repair"),
-        (
-            "t.csv",
-            b"a,b\n\xff\xfe\xfa,1\n",
-            r"t\.csv is not UTF-8 text; save the file with the encoding UTF-8",
-        ),
-        ("t.csv", b"\xff\xfea\x00,\x00b\x00\n\x00", r"t\.csv is not UTF-8 text; save"),
+        ("t.csv", b"a,b\n\xff\x00\x01\x02,1\n", r"t\.csv is not UTF-8 text; save the file with the encoding UTF-8"),
+        ("t.csv", b"\xff\xfea\x00,\x00b\x00\n\x00\x00\xd8", r"t\.csv is not UTF-8 text; save"),
+        ("t.csv", b"\xff\xfea\x00,\x00b\x00\n\x00", r"The table .*t\.csv has column names but no rows"),
         (
             "t.csv",
             "0.5,1.25,3\n0.25,1,4\n",
             r"The first line of .*t\.csv holds numbers, not column names; add",
         ),
-        ("t.xlsx", "a,b\n1,2\n", r"The ending of .*t\.xlsx is not that of a table; use \.csv"),
+        ("t.ods", "a,b\n1,2\n", r"The ending of .*t\.ods is not that of a table; use \.csv, .* or \.xlsm \(from"),
         ("t", "a,b\n1,2\n", r"The ending of .*t is not that of a table; use \.csv"),
         ("t.parquet", "a,b\n1,2\n", r"Cannot read .*t\.parquet as a Parquet table: .*; write the file again"),
         ("t.feather", "a,b\n1,2\n", r"Cannot read .*t\.feather as a Feather or Arrow table: .*; write"),
@@ -85,10 +83,112 @@ def test_bad_file_gets_one_sentence(tmp_path, name, content, sentence):
     assert str(caught.value).endswith(".")
 
 
-def test_late_bytes_that_are_not_utf8_name_the_column(tmp_path):
-    rows = b"".join(b"x%d,1\n" % i for i in range(5000))
-    with pytest.raises(InputError, match=r"Column 'a' of .* is not UTF-8 text"):
-        read_table(write(tmp_path / "t.csv", b"a,b\n" + rows + b"caf\xe9,1\n"))
+NAMES = ["Zürich", "Köln", "Orléans"]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "said"),
+    [
+        ("utf-8", None),
+        ("utf-8-sig", None),
+        ("cp1252", "Windows-1252"),
+        ("latin-1", "Windows-1252"),
+        ("utf-16", "UTF-16"),
+        ("utf-16-le", "UTF-16"),
+        ("utf-16-be", "UTF-16"),
+    ],
+)
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz"])
+def test_encodings_are_found_and_said(tmp_path, name, encoding, said):
+    content = "größe,town\n" + "".join(f"{i},{town}\n" for i, town in enumerate(NAMES))
+    frame, notes = read_with_notes(write(tmp_path / name, content.encode(encoding)))
+    assert frame.to_dict("list") == {"größe": [0, 1, 2], "town": NAMES}
+    assert [f"is read as {said}" in note for note in notes] == ([] if said is None else [True])
+
+
+def test_a_byte_that_windows_does_not_know_is_latin_1(tmp_path):
+    frame, notes = read_with_notes(write(tmp_path / "t.csv", b"a,b\ncaf\xe9,1\nx\x81,2\n"))
+    assert frame["a"].tolist() == ["café", "x\x81"]
+    assert "is read as Latin-1" in notes[0]
+
+
+def test_late_bytes_that_are_not_utf8_decide_about_the_whole_file(tmp_path):
+    rows = b"".join(b"x%d,1\n" % i for i in range(200_000))
+    frame, notes = read_with_notes(write(tmp_path / "t.csv", b"a,b\n" + rows + b"caf\xe9,1\n"))
+    assert len(frame) == 200_001
+    assert frame["a"].iloc[-1] == "café"
+    assert len(notes) == 1
+
+
+@pytest.mark.parametrize("place", [2, 10, 15, 30, -6, -2])
+def test_a_damaged_packed_file_is_one_sentence(tmp_path, place):
+    whole = bytearray(gzip.compress(b"a,b\n" + b"".join(b"%d,%d\n" % (i, i * i % 97) for i in range(300))))
+    whole[place] ^= 0xFF
+    with pytest.raises(InputError, match=r"Cannot read .*t\.csv\.gz as a table: .*; repair the file\.$"):
+        read_table_of_bytes(tmp_path / "t.csv.gz", whole)
+
+
+def read_table_of_bytes(path, content):
+    path.write_bytes(content)
+    return read_table(path)
+
+
+def test_blank_lines_of_one_column_are_missing_cells(tmp_path):
+    numbers = [str(i) if i % 100 else "" for i in range(1, 201)]
+    frame = read_table(write(tmp_path / "t.csv", "\nx\n" + "\n".join(numbers) + "\n"))
+    assert len(frame) == 200
+    assert np.flatnonzero(frame["x"].isna()).tolist() == [99, 199]
+    write_table(frame, tmp_path / "again.csv")
+    assert read_table(tmp_path / "again.csv").equals(frame)
+    assert len(read_table(write(tmp_path / "u.csv", "\n  \na,b\n1,2\n\n3,4\n\n"))) == 2
+
+
+def test_links_that_lead_nowhere_and_pipes(tmp_path):
+    (tmp_path / "loop.csv").symlink_to(tmp_path / "loop.csv")
+    with pytest.raises(InputError, match=r"loop\.csv cannot be opened \(Too many levels of symbolic links\)"):
+        read_table(tmp_path / "loop.csv")
+    os.mkfifo(tmp_path / "pipe.csv")
+    with pytest.raises(InputError, match=r"pipe\.csv is a pipe or a device, not a file"):
+        read_table(tmp_path / "pipe.csv")
+    with pytest.raises(InputError, match="cannot be opened"):
+        read_table(tmp_path / ("x" * 5000 + ".csv"))
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_file_name_that_is_not_utf8(tmp_path, ending):
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9." + ending.encode()))
+    write_table(mixed_frame(), path)
+    assert read_table(path)["whole"].tolist() == [1, 2, 3]
+
+
+def test_workbooks_are_read(tmp_path):
+    pytest.importorskip("openpyxl")
+    frame = mixed_frame().assign(mixed=["a", 2, 3.5], hole=[1.0, None, 2.5], blank=["x", None, "?"])
+    with pd.ExcelWriter(tmp_path / "t.xlsx") as book:
+        frame.to_excel(book, sheet_name="first", index=False, startrow=2, startcol=1)
+        frame.to_excel(book, sheet_name="second")
+    back, notes = read_with_notes(tmp_path / "t.xlsx")
+    assert notes == ["t.xlsx has 2 sheets; 'first', the first, is read."]
+    for name in ("number", "whole", "flag", "text", "day"):
+        assert back[name].tolist() == frame[name].tolist(), name
+    assert back["mixed"].tolist() == ["a", "2", "3.5"]
+    assert back["hole"].isna().tolist() == [False, True, False]
+    assert back["blank"].isna().tolist() == [False, True, True]
+    whole = (tmp_path / "t.xlsx").read_bytes()
+    for damaged in (whole[:-100], whole[:100], b"a,b\n1,2\n"):
+        with pytest.raises(InputError, match=r"Cannot read .*bad\.xlsx as an Excel workbook: .*; save"):
+            read_table_of_bytes(tmp_path / "bad.xlsx", damaged)
+    pd.DataFrame().to_excel(tmp_path / "none.xlsx")
+    with pytest.raises(InputError, match=r"first sheet of .* is empty"):
+        read_table(tmp_path / "none.xlsx")
+
+
+def test_workbooks_without_openpyxl_are_one_sentence(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(
+        InputError, match=r"needs openpyxl, which is not installed; pip install 'credo\[excel\]', or save"
+    ):
+        read_table_of_bytes(tmp_path / "t.xlsx", b"PK")
 
 
 def test_missing_file_and_folder(tmp_path):

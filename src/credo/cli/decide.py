@@ -56,9 +56,9 @@ def decide(
 
     from credo.applications import decide as choose
     from credo.applications.decisions.risk import risk_of
-    from credo.cli.open import open_table_run, usable_rows
+    from credo.cli.open import open_table_run, read_rows, usable_rows
     from credo.cli.score import predictive_at
-    from credo.data.tables import read_table, write_table
+    from credo.data.tables import write_table
     from credo.errors import InputError
 
     if over not in ("outcomes", "parameters"):
@@ -67,7 +67,7 @@ def decide(
     leave = _abstain(abstain)
     opened = open_table_run(run)
     worth = _utility(utility, newsvendor, opened.encoder)
-    frame = read_table(table)
+    frame = read_rows(table)
     rows = usable_rows(opened, frame, table, "; their decisions are left empty")
     inputs = opened.encoder.inputs(frame.iloc[rows])
     predictive = predictive_at(opened.fit, opened.encoder, inputs, opened.table.get("seed", 0))

@@ -65,11 +65,11 @@ def detect(
 
 def _clean_rows(opened: Any, clean: Path | None, target: bool) -> tuple[Any, Any]:
     """Encoded inputs, and targets where asked for: those of the file, or those that the run held out."""
-    from credo.data.tables import read_table
+    from credo.cli.open import read_rows
     from credo.errors import InputError
 
     if clean is not None:
-        frame = read_table(clean)
+        frame = read_rows(clean)
         rows = opened.encoder.keep(frame, target=target)
         if len(rows) < 2:
             raise InputError(f"{clean} has {'one usable row' if len(rows) else 'no usable rows'}: give more.")
@@ -108,11 +108,11 @@ def _flagged(opened: Any, suspect: Any, clean: Path | None, score: str | None, f
     import numpy as np
 
     from credo.applications.detection import threshold
-    from credo.cli.open import usable_rows
-    from credo.data.tables import read_table, write_table
+    from credo.cli.open import read_rows, usable_rows
+    from credo.data.tables import write_table
     from credo.errors import InputError
 
-    frame = read_table(suspect)
+    frame = read_rows(suspect)
     rows = usable_rows(opened, frame, suspect, " and are left out")
     inputs, _ = _clean_rows(opened, clean, target=False)
     base = _scores(opened, inputs, score)

@@ -46,7 +46,7 @@ def effects(
 
 def _rows(opened: Any, rows: Path | None) -> Any:
     """Encoded rows: those of the file, or those that the run held out."""
-    from credo.data.tables import read_table
+    from credo.cli.open import read_rows
     from credo.errors import InputError
 
     if rows is None:
@@ -57,7 +57,7 @@ def _rows(opened: Any, rows: Path | None) -> Any:
                 "no more, and training rows are not saved): give some with --rows FILE, such as the training table."
             )
         return held
-    frame = read_table(rows)
+    frame = read_rows(rows)
     usable = opened.encoder.keep(frame, target=False)
     if len(usable) == 0:
         raise InputError(f"Every row of {rows} has a missing cell, and this run leaves such rows out.")

@@ -14,14 +14,13 @@ def evaluate(
     as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON.")] = False,
 ) -> None:
     """Score RUN on the rows of TABLE, on the table's own scale."""
-    from credo.cli.open import open_table_run
+    from credo.cli.open import open_table_run, read_rows
     from credo.cli.score import confusion_of, intervals_of, predictive_at, true_targets
-    from credo.data.tables import read_table
     from credo.errors import InputError
 
     opened = open_table_run(run)
     encoder = opened.encoder
-    frame = read_table(table)
+    frame = read_rows(table)
     arrays = encoder.arrays(frame)
     if len(arrays.rows) == 0:
         raise InputError(f"No row of {table} can be scored: all have missing cells or no weight.")

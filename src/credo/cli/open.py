@@ -17,6 +17,16 @@ def open_table_run(folder: Path) -> Run:
     return run
 
 
+def read_rows(path: Path) -> Any:
+    """The table in a file, having said what is unusual about the file."""
+    from credo.cli.console import say
+    from credo.data.tables import read_with_notes
+
+    frame, notes = read_with_notes(path)
+    say(*notes)
+    return frame
+
+
 def usable_rows(opened: Any, frame: Any, name: Path, fate: str) -> Any:
     """Numbers of the rows that can be predicted, having said how many cannot and what becomes of them."""
     import numpy as np

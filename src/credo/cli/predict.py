@@ -24,15 +24,15 @@ def predict(
     import sys
 
     from credo.cli.columns import prediction_frame
-    from credo.cli.open import open_table_run, usable_rows
+    from credo.cli.open import open_table_run, read_rows, usable_rows
     from credo.cli.score import predictive_at
-    from credo.data.tables import read_table, write_table
+    from credo.data.tables import write_table
     from credo.errors import InputError
 
     if not 0 < interval < 1:
         raise InputError(f"--interval lies between 0 and 1, got {interval:g}.")
     opened = open_table_run(run)
-    frame = read_table(table)
+    frame = read_rows(table)
     rows = usable_rows(opened, frame, table, "; their predictions are left empty")
     inputs = opened.encoder.inputs(frame.iloc[rows])
     predictive = predictive_at(opened.fit, opened.encoder, inputs, opened.table.get("seed", 0))

@@ -32,12 +32,12 @@ def suggest(
     import numpy as np
 
     from credo.applications.active import acquisition_scores, choose
-    from credo.cli.open import open_table_run, usable_rows
-    from credo.data.tables import read_table, write_table
+    from credo.cli.open import open_table_run, read_rows, usable_rows
+    from credo.data.tables import write_table
     from credo.errors import InputError
 
     opened = open_table_run(run)
-    frame = read_table(table)
+    frame = read_rows(table)
     usable = usable_rows(opened, frame, table, " and are left out")
     if rows > len(usable):
         say(f"{table} has {len(usable)} rows to choose from: all are suggested.")

@@ -19,7 +19,7 @@ from credo.cli.score import confusion_of, predictive_at, scores_of, true_targets
 from credo.data import parse
 from credo.data.encoder import Arrays, TableEncoder
 from credo.data.splits import split_rows
-from credo.data.tables import read_table
+from credo.data.tables import read_with_notes
 from credo.data.targets import choose_task
 from credo.errors import ArtifactError, InputError, Refusal
 from credo.folders import check_replaceable
@@ -65,7 +65,7 @@ def prepare(job: Job) -> Prepared:
         raise InputError("Give --steps or --budget, not both.")
     if job.budget is not None:
         seconds(job.budget)
-    frame = read_table(job.table)
+    frame, read_notes = read_with_notes(job.table)
     target: Any = job.target[0] if len(job.target) == 1 else job.target
     frame = _with_targets(frame, job)
     task, why = choose_task(frame, target, job.task)
@@ -83,7 +83,7 @@ def prepare(job: Job) -> Prepared:
     model = table_model(encoder, job.network, options, job.method)
     held = encoder.arrays(frame.iloc[held_rows], unseen="zeros") if len(held_rows) else None
     held = None if held is None or len(held.rows) == 0 else held._replace(rows=held_rows[held.rows])
-    notes = [note for note in (why, *encoder.notes, job.why) if note]
+    notes = [note for note in (*read_notes, why, *encoder.notes, job.why) if note]
     own = None if groups is None or held is None else groups[held.rows]
     return Prepared(job, encoder, arrays, held, model, method, notes, own)
 

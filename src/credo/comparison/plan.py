@@ -16,7 +16,7 @@ from credo.comparison.folds import check_folds, group_codes
 from credo.comparison.folds import find_folds as find_folds
 from credo.data import parse
 from credo.data.learning import plain_target, target_names
-from credo.data.tables import read_table
+from credo.data.tables import read_with_notes
 from credo.data.targets import choose_task
 from credo.errors import InputError
 from credo.recipes import parse_network
@@ -58,11 +58,12 @@ def find_models(methods: str | Sequence[str] | None, baselines: str | Sequence[s
     return chosen
 
 
-def read_frame(table: Any, target: str | list[str], missing: str) -> pd.DataFrame:
-    """The table from a file or a data frame, without rows whose target is missing where `missing` is "drop"."""
+def read_frame(table: Any, target: str | list[str], missing: str) -> tuple[pd.DataFrame, list[str]]:
+    """The table from a file or a data frame, without rows whose target is missing where `missing` is "drop", and notes
+    about the file."""
     import pandas as pd
 
-    frame = table if isinstance(table, pd.DataFrame) else read_table(table)
+    frame, notes = (table, []) if isinstance(table, pd.DataFrame) else read_with_notes(table)
     frame = parse.named_frame(frame)
     names = [target] if isinstance(target, str) else target
     known = np.ones(len(frame), bool)
@@ -70,7 +71,7 @@ def read_frame(table: Any, target: str | list[str], missing: str) -> pd.DataFram
         column = parse.find_column(frame, name, "the target")
         if missing == "drop":
             known &= ~parse.missing_mask(column)
-    return frame if known.all() else frame[known]
+    return (frame if known.all() else frame[known]), notes
 
 
 class Plan:
@@ -89,7 +90,7 @@ class Plan:
         if network is not None:
             parse_network(network)
         target = plain_target(target_names(target))
-        frame = read_frame(table, target, missing)
+        frame, read_notes = read_frame(table, target, missing)
         chosen, why = choose_task(frame, target, task)
         if chosen == "classification" and not isinstance(target, str):
             raise InputError("Several targets need --task regression, not classification; name one target.")
@@ -103,7 +104,7 @@ class Plan:
             "steps": steps, "budget": None if budget is None else seconds(budget), "seed": seed,
         }  # fmt: skip
         encoder = check_folds(self.frame, self.folds, self.how)
-        self.task, self.target, self.notes = encoder.task, target, [n for n in (why, *encoder.notes) if n]
+        self.task, self.target, self.notes = encoder.task, target, [n for n in (*read_notes, why, *encoder.notes) if n]
         self.split_by, self.groups = groups, None if groups is None else group_codes(frame, groups)
 
     def fingerprint(self) -> str:

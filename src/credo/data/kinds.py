@@ -48,6 +48,9 @@ def find_kind(series: pd.Series, ids: bool = True) -> Kind:
     import pandas as pd
 
     dtype: Any = series.dtype
+    odd = parse.odd_cells(series)
+    if odd:
+        return _left_out(series, f"holds {odd}")
     if parse.missing_mask(series).all():
         return _left_out(series, "has no values in the training rows")
     if isinstance(dtype, pd.CategoricalDtype):
@@ -66,11 +69,7 @@ def find_kind(series: pd.Series, ids: bool = True) -> Kind:
 
 
 def _text(series: pd.Series, ids: bool) -> Kind:
-    try:
-        codes, values = parse.distinct(series)
-    except TypeError:
-        held = type(series[~series.isna()].iloc[0]).__name__
-        return _left_out(series, f"holds values of the type {held}")
+    codes, values = parse.distinct(series)
     if all(isinstance(value, (bool, np.bool_)) for value in values):
         return Kind("boolean")
     numeric = ~np.isnan(parse.lenient_numbers(series.iloc[_first_rows(codes, len(values))]))

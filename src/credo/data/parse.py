@@ -14,6 +14,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MICROSECONDS_PER_DAY = 86_400_000_000
+# What cells of these types are called; Arrow gives lists as arrays and maps as lists of pairs.
+CELLS = {
+    "ndarray": "lists", "list": "lists", "tuple": "lists", "set": "sets", "dict": "structures", "bytes": "bytes",
+    "bytearray": "bytes",
+}  # fmt: skip
+FIRST_YEAR, LAST_YEAR = 1, 9999
 TRUE_WORDS = {"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0}
 
 
@@ -70,7 +76,7 @@ def is_text(series: pd.Series) -> bool:
 
 
 def missing_mask(series: pd.Series) -> np.ndarray:
-    """Return True where a cell is missing; an empty text counts as missing, as it does in a CSV file."""
+    """Return True where a cell is missing; an empty or blank text counts as missing, as it does in a CSV file."""
     import pandas as pd
 
     if isinstance(series.dtype, pd.CategoricalDtype):
@@ -78,8 +84,33 @@ def missing_mask(series: pd.Series) -> np.ndarray:
         return empty[series.cat.codes.to_numpy()]
     mask = series.isna().to_numpy(dtype=bool)
     if is_text(series):
-        mask = mask | (series == "").to_numpy(dtype=bool, na_value=False)
+        mask = mask | _blank(series)
     return mask
+
+
+def _blank(series: pd.Series) -> np.ndarray:
+    if series.dtype == object:
+        return np.fromiter((isinstance(cell, str) and not cell.strip() for cell in series), bool, len(series))
+    return (series.str.strip() == "").to_numpy(dtype=bool, na_value=False)
+
+
+def odd_cells(series: pd.Series) -> str:
+    """What cells hold that are neither numbers, texts, truth values nor times ("lists", "bytes"); "" where all are."""
+    if series.dtype != object:
+        return ""
+    for kind in dict.fromkeys(map(type, series)):
+        if kind.__hash__ is None or issubclass(kind, (bytes, tuple, frozenset)):
+            return CELLS.get(kind.__name__, f"values of the type {kind.__name__}")
+    return ""
+
+
+def refuse_odd(series: pd.Series) -> None:
+    """Raise `InputError` where a column holds lists, structures or bytes."""
+    held = odd_cells(series)
+    if held:
+        raise InputError(
+            f"Column '{series.name}' holds {held}, which cannot be used; turn them into columns of numbers or texts."
+        )
 
 
 def missing_sentence(series: pd.Series, mask: np.ndarray) -> str:
@@ -109,7 +140,12 @@ def numbers(
     elif is_text(series):
         values = _numbers_in_text(series, purpose, advice)
     else:
-        values = series.to_numpy(dtype=np.float64, na_value=np.nan)
+        try:
+            values = series.to_numpy(dtype=np.float64, na_value=np.nan)
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"Column '{series.name}' should hold {purpose} but holds values of the type {dtype}; {advice}."
+            ) from error
     infinite = np.isinf(values)
     if infinite.any():
         first = row_name(series, int(infinite.argmax()))
@@ -136,6 +172,7 @@ def lenient_numbers(series: pd.Series) -> np.ndarray:
     """Return float64 values with NaN for every cell that is not a number."""
     import pandas as pd
 
+    refuse_odd(series)
     values = pd.to_numeric(series.astype("string"), errors="coerce")
     return values.to_numpy(dtype=np.float64, na_value=np.nan)
 
@@ -158,10 +195,11 @@ def days(series: pd.Series, form: str | None) -> np.ndarray:
     """Return days since 1970 as float64, NaN where missing, from dates or text in the given format."""
     import pandas as pd
 
-    if pd.api.types.is_bool_dtype(series.dtype) or pd.api.types.is_numeric_dtype(series.dtype):
-        values = np.full(len(series), np.nan)
-    else:
+    datetimes = pd.api.types.is_datetime64_any_dtype(series.dtype)
+    if datetimes or is_text(series) or isinstance(series.dtype, pd.CategoricalDtype):
         values = lenient_days(series, form)
+    else:
+        values = np.full(len(series), np.nan)
     bad = np.isnan(values) & ~missing_mask(series)
     if bad.any():
         place = int(bad.argmax())
@@ -178,6 +216,7 @@ def lenient_days(series: pd.Series, form: str | None) -> np.ndarray:
     import pandas as pd
 
     if not pd.api.types.is_datetime64_any_dtype(series.dtype):
+        refuse_odd(series)
         dates = pd.to_datetime(series.astype(object), format=form or "ISO8601", errors="coerce", utc=True)
         if form and dates.isna().any():
             # A later table may have been converted to ISO dates by the program that wrote it.
@@ -185,10 +224,24 @@ def lenient_days(series: pd.Series, form: str | None) -> np.ndarray:
         series = dates
     if series.dt.tz is not None:
         series = series.dt.tz_convert("UTC").dt.tz_localize(None)
+    _check_years(series)
     stamps = series.to_numpy(dtype="datetime64[us]")
     values = stamps.astype(np.int64) / MICROSECONDS_PER_DAY
     values[np.isnat(stamps)] = np.nan
     return values
+
+
+def _check_years(series: pd.Series) -> None:
+    """Raise `InputError` where a date lies so far away that no calendar has it."""
+    stamps = series.to_numpy()
+    years = stamps.astype("datetime64[Y]").astype(np.int64) + 1970
+    bad = ~np.isnat(stamps) & ((years < FIRST_YEAR) | (years > LAST_YEAR))
+    if bad.any():
+        place = int(bad.argmax())
+        raise InputError(
+            f"Column '{series.name}' has a date in the year {years[place]} in {row_name(series, place)}; dates lie "
+            f"between the years {FIRST_YEAR} and {LAST_YEAR}: correct it or leave the cell empty."
+        )
 
 
 def text_keys(series: pd.Series) -> tuple[np.ndarray, list[str]]:
@@ -204,8 +257,9 @@ def distinct(series: pd.Series) -> tuple[np.ndarray, list[Any]]:
     """Return a code for each row (-1 where missing) and the distinct values in order of appearance."""
     import pandas as pd
 
+    refuse_odd(series)
     codes, values = pd.factorize(series)
-    kept = [place for place, value in enumerate(values) if not (isinstance(value, str) and value == "")]
+    kept = [place for place, value in enumerate(values) if not (isinstance(value, str) and not value.strip())]
     if len(kept) < len(values):
         moved = np.full(len(values) + 1, -1)
         moved[kept] = np.arange(len(kept))

@@ -1,50 +1,64 @@
-"""Reading and writing tables: CSV, TSV, Parquet and Feather, each failure in one sentence."""
+"""Reading and writing tables: CSV, TSV, Parquet, Feather and Excel, each failure in one sentence."""
 
 from __future__ import annotations
 
 import csv
 import gzip
 import os
+import stat
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from credo.data.binary_tables import ARROW_ENDINGS, PARQUET_ENDINGS, brief, read_binary
+from credo.data.excel_tables import EXCEL_ENDINGS, read_excel
+from credo.data.text_tables import TEXT_ENDINGS, read_text
 from credo.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-TEXT_ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
-PARQUET_ENDINGS = (".parquet", ".pq")
-ARROW_ENDINGS = (".feather", ".arrow")
 ENDINGS = TEXT_ENDINGS + PARQUET_ENDINGS + ARROW_ENDINGS
 
-# A line longer than this cannot be read; the reader's default of 1 MB is too short for wide tables.
-BLOCK_BYTES = 1 << 24
 # Above this many rows float64 columns that lose nothing by it are kept as float32.
 SHRINK_ROWS = 1_000_000
 
 
+class TableFile(NamedTuple):
+    """What a file holds, and sentences about how it was read."""
+
+    frame: pd.DataFrame
+    notes: list[str]
+
+
 def read_table(path: str | os.PathLike[str]) -> pd.DataFrame:
     """Read a table whose format is told by its ending; raises `InputError` with one sentence."""
+    return read_with_notes(path).frame
+
+
+def read_with_notes(path: str | os.PathLike[str]) -> TableFile:
+    """Read a table as `read_table` does, and say where something about the file is unusual, such as its encoding."""
     path = Path(path)
-    ending = _ending(path)
+    ending = _ending(path, ENDINGS + EXCEL_ENDINGS)
     _check_readable(path)
-    if ending in TEXT_ENDINGS:
-        table = _read_text(path, ending)
+    notes: list[str] = []
+    if ending in EXCEL_ENDINGS:
+        table, notes = read_excel(path)
+    elif ending in TEXT_ENDINGS:
+        table, notes = read_text(path, ending)
     else:
-        table = _read_binary(path, ending)
+        table = read_binary(path, ending)
     _check_names(path, table.column_names)
     if table.num_rows == 0:
         raise InputError(f"The table {path} has column names but no rows; add rows below its header.")
-    return _to_frame(path, _plain_types(table))
+    return TableFile(_to_frame(path, _plain_types(table)), notes)
 
 
 def write_table(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
     """Write a table in the format told by its ending; the file appears whole or not at all."""
     path = Path(path)
-    ending = _ending(path)
+    ending = _ending(path, ENDINGS)
     if path.is_dir():
         raise InputError(f"Cannot write the table {path}: it is a folder; name a file.")
     if not path.parent.is_dir():
@@ -61,110 +75,31 @@ def write_table(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
         part.unlink(missing_ok=True)
 
 
-def _ending(path: Path) -> str:
+def _ending(path: Path, endings: tuple[str, ...]) -> str:
     name = path.name.lower()
-    found = [ending for ending in ENDINGS if name.endswith(ending)]
+    found = [ending for ending in endings if name.endswith(ending)]
     if not found:
-        raise InputError(
-            f"The ending of {path} is not that of a table; "
-            "use .csv, .csv.gz, .tsv, .parquet, .feather or .arrow (spreadsheets: save as CSV)."
-        )
+        listed = f"{', '.join(endings[:-1])} or {endings[-1]}"
+        raise InputError(f"The ending of {path} is not that of a table; use {listed} (from elsewhere: save as CSV).")
     return max(found, key=len)
 
 
 def _check_readable(path: Path) -> None:
-    if path.is_dir():
+    try:
+        known = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        raise InputError(f"There is no file {path}; check the path.") from None
+    except (OSError, ValueError) as error:  # a link that leads to itself, a name that is too long or holds a zero
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(f"The file {path} cannot be opened ({reason}); check the path.") from error
+    if stat.S_ISDIR(known.st_mode):
         raise InputError(f"{path} is a folder, not a table; name a file in it.")
-    if not path.exists():
-        raise InputError(f"There is no file {path}; check the path.")
+    if not stat.S_ISREG(known.st_mode):
+        raise InputError(f"{path} is a pipe or a device, not a file; save the table as a file.")
     if not os.access(path, os.R_OK):
         raise InputError(f"The file {path} may not be read; change its permissions.")
-    if path.stat().st_size == 0:
+    if known.st_size == 0:
         raise InputError(f"The file {path} is empty; it needs a line of column names and rows below it.")
-
-
-def _read_text(path: Path, ending: str) -> pa.Table:
-    import pyarrow as pa
-    import pyarrow.csv as reader
-
-    header = _header_line(path, ending)
-    if not header.strip():
-        raise InputError(f"The file {path} is empty; it needs a line of column names and rows below it.")
-    delimiter = _delimiter(header, ending)
-    options = reader.ConvertOptions(strings_can_be_null=True)
-    # "?" is how many public data sets write a missing cell.
-    options.null_values = [*options.null_values, "?"]
-    failure: Exception | None = None
-    # Quoted line breaks need the slower parser, so it is only the second try.
-    for newlines in (False, True):
-        try:
-            table = reader.read_csv(
-                path,
-                read_options=reader.ReadOptions(block_size=BLOCK_BYTES),
-                parse_options=reader.ParseOptions(delimiter=delimiter, newlines_in_values=newlines),
-                convert_options=options,
-            )
-            break
-        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            failure = error
-    else:
-        raise InputError(f"Cannot read {path} as a table: {_brief(failure)}; repair the file.") from failure
-    for field in table.schema:
-        if pa.types.is_binary(field.type):
-            raise InputError(
-                f"Column '{field.name}' of {path} is not UTF-8 text; save the file with the encoding UTF-8."
-            )
-    return table.rename_columns([name.strip() for name in table.column_names])
-
-
-def _header_line(path: Path, ending: str) -> str:
-    opener: Any = gzip.open if ending.endswith(".gz") else open
-    try:
-        with opener(path, "rt", encoding="utf-8-sig", newline=None) as file:
-            for line in file:
-                if line.strip():
-                    return line.rstrip("\n")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 text; save the file with the encoding UTF-8.") from error
-    except (OSError, EOFError) as error:
-        raise InputError(f"Cannot read {path} as a table: {_brief(error)}; repair the file.") from error
-    return ""
-
-
-def _delimiter(header: str, ending: str) -> str:
-    if ending.startswith(".tsv"):
-        return "\t"
-    outside = "".join(header.split('"')[::2])
-    return max([",", ";", "\t"], key=outside.count)
-
-
-def _read_binary(path: Path, ending: str) -> pa.Table:
-    import pyarrow as pa
-
-    try:
-        if ending in PARQUET_ENDINGS:
-            import pyarrow.parquet as parquet
-
-            with parquet.ParquetFile(path) as file:
-                return file.read()
-        with pa.OSFile(str(path)) as file:
-            return _open_arrow(file).read_all()
-    except (pa.ArrowException, OSError) as error:
-        kind = "Parquet" if ending in PARQUET_ENDINGS else "Feather or Arrow"
-        raise InputError(
-            f"Cannot read {path} as a {kind} table: {_brief(error)}; write the file again or give it its true ending."
-        ) from error
-
-
-def _open_arrow(file: Any) -> Any:
-    """Open the file form (Feather 2) or, for `.arrow`, the stream form."""
-    import pyarrow as pa
-
-    try:
-        return pa.ipc.open_file(file)
-    except pa.ArrowInvalid:
-        file.seek(0)
-        return pa.ipc.open_stream(file)
 
 
 def _check_names(path: Path, names: list[str]) -> None:
@@ -214,14 +149,9 @@ def _to_frame(path: Path, table: pa.Table) -> pd.DataFrame:
     rows = table.num_rows
     try:
         frame = table.to_pandas(date_as_object=False, split_blocks=True, self_destruct=True)
-    except (pa.ArrowException, ValueError) as error:
-        raise InputError(f"Cannot read {path} as a table: {_brief(error)}; repair the file.") from error
+    except (pa.ArrowException, ValueError, LookupError) as error:  # a time zone that there is not is a LookupError
+        raise InputError(f"Cannot read {path} as a table: {brief(error)}; repair the file.") from error
     del table
-    # A named index, as pandas stores it in Parquet and Feather, is a column like any other.
-    named = [name for name in frame.index.names if name is not None and name not in frame.columns]
-    frame = frame.reset_index(level=named) if named else frame
-    frame = frame.reset_index(drop=True)
-    frame.columns = [str(name) for name in frame.columns]
     if rows > SHRINK_ROWS:
         for name in frame.columns:
             if frame[name].dtype == np.float64:
@@ -247,17 +177,19 @@ def _write(frame: pd.DataFrame, path: Path, ending: str) -> None:
     try:
         table = pa.Table.from_pandas(frame.rename(columns=str), preserve_index=False)
     except pa.ArrowException as error:
-        raise InputError(f"Cannot write the table: {_brief(error)}; give each column one type.") from error
-    if ending in PARQUET_ENDINGS:
-        import pyarrow.parquet as parquet
+        raise InputError(f"Cannot write the table: {brief(error)}; give each column one type.") from error
+    if ending in TEXT_ENDINGS:
+        return _write_text(table, path, ending)
+    # A stream, because Arrow takes no path whose name is not UTF-8.
+    with pa.OSFile(os.fsencode(path), "wb") as file:
+        if ending in PARQUET_ENDINGS:
+            import pyarrow.parquet as parquet
 
-        parquet.write_table(table, path)
-    elif ending in ARROW_ENDINGS:
-        import pyarrow.feather as feather
+            parquet.write_table(table, file)
+        else:
+            import pyarrow.feather as feather
 
-        feather.write_feather(table, path)
-    else:
-        _write_text(table, path, ending)
+            feather.write_feather(table, file)
 
 
 def _write_text(table: pa.Table, path: Path, ending: str) -> None:
@@ -278,9 +210,3 @@ def _header(names: list[str], delimiter: str) -> str:
     line = io.StringIO()
     csv.writer(line, delimiter=delimiter, lineterminator="\n").writerow(names)
     return line.getvalue()
-
-
-def _brief(error: Exception | None) -> str:
-    """Return the first line of another library's message, without its final stop."""
-    lines = str(error).strip().splitlines()
-    return lines[0].rstrip(". ")[:200] if lines else type(error).__name__

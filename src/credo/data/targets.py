@@ -62,6 +62,9 @@ def _describe(series: pd.Series) -> tuple[str, bool]:
     """Return what the target holds, in words, and whether these are classes."""
     import pandas as pd
 
+    parse.refuse_odd(series)
+    if parse.missing_mask(series).all():
+        raise InputError(f"The target '{series.name}' has no values; choose another target.")
     if isinstance(series.dtype, pd.CategoricalDtype):
         return "categories", True
     kind = kinds.find_kind(series, ids=False).kind
