@@ -67,6 +67,32 @@ def test_gibbs_leaves_the_prior_as_it_is():
     assert np.abs(z).max() < bound(z)
 
 
+@functools.cache
+def laplace_nodes():
+    """Nodes under a prior that is not normal: candidates are whole draws of it instead of normals that are scaled."""
+    prior = credo.priors.by_path({"hidden*": credo.priors.laplace(3.0), "*": credo.priors.normal(1.0)})
+    return credo.Model(credo.networks.shallow(2, "intercept"), prior, credo.likelihoods.gaussian(0.1))
+
+
+@struct
+class SameCandidates(Gibbs):
+    """Wrong: every pass of a sweep proposes the same draws of the prior, the last pass what the first accepted."""
+
+    def fresh_nodes(self, variates, view):
+        return jnp.broadcast_to(super().fresh_nodes(variates, view)[:1], variates["walk"].shape)
+
+
+def test_passes_with_fresh_nodes_leave_a_prior_that_is_not_normal_as_it_is():
+    z = scores(Gibbs(warmup=0, passes=3, fresh=0.5), problem=laplace_nodes())
+    assert np.abs(z).max() < bound(z)
+
+
+@pytest.mark.full
+def test_the_same_candidates_in_every_pass_are_caught():
+    z = scores(SameCandidates(warmup=0, passes=10, fresh=0.9), problem=laplace_nodes())
+    assert np.abs(z).max() > 2 * bound(z)
+
+
 @pytest.mark.full
 def test_coefficients_before_nodes_are_caught():
     z = scores(BetaFirst(warmup=0, passes=1))
@@ -96,9 +122,12 @@ def jump_prior(problem, more):
     return sample
 
 
-@pytest.mark.parametrize("prior", ["node_hierarchy", pytest.param("hierarchical", marks=pytest.mark.full)])
+@pytest.mark.parametrize(
+    "prior",
+    ["node_hierarchy"] + [pytest.param(name, marks=pytest.mark.full) for name in ("hierarchical", "laplace nodes")],
+)
 def test_reversible_jump_leaves_the_prior_as_it_is(prior):
-    problem = model(3, "linear")
+    problem = laplace_nodes() if prior == "laplace nodes" else model(3, "linear")
     if prior == "hierarchical":
         own = credo.priors.hierarchical(credo.priors.log_normal(1.0, 0.5))
         problem = credo.Model(problem.network, own, credo.likelihoods.gaussian("inferred"))

@@ -134,6 +134,33 @@ def test_gibbs_agrees_with_nuts_under_other_priors(prior, noise):
     assert np.abs(z).max() < stats.norm.isf(1e-3 / 2 / z.size)
 
 
+def laplace_node(x, y, noise):
+    """E|γ_0| and E|γ_1| of one tanh node beside an intercept under Laplace(0, 1), by quadrature on a grid."""
+    grid = np.linspace(-20, 20, 801)
+    log_mass = np.empty((len(grid), len(grid)))
+    for i, bias in enumerate(grid):
+        node = np.tanh(bias + np.outer(grid, x))
+        covariance = noise**2 * np.eye(len(x)) + 1.0 + node[:, :, None] * node[:, None, :]
+        half = np.linalg.solve(root := np.linalg.cholesky(covariance), np.broadcast_to(y[:, None], (*node.shape, 1)))
+        log_mass[i] = -np.log(np.diagonal(root, axis1=1, axis2=2)).sum(1) - 0.5 * (half**2).sum((1, 2))
+    log_mass -= np.abs(grid)[:, None] + np.abs(grid)
+    mass = np.exp(log_mass - log_mass.max())
+    return np.abs(grid) @ mass.sum(1) / mass.sum(), np.abs(grid) @ mass.sum(0) / mass.sum()
+
+
+def test_passes_with_fresh_nodes_keep_a_posterior_under_laplace_nodes():
+    """E|γ| of a node in both coordinates against quadrature: z below the Bonferroni bound for 1e-4."""
+    x, y = X[::4], Y[::4]
+    prior = credo.priors.by_path({"hidden*": credo.priors.laplace(1.0), "*": credo.priors.normal(1.0)})
+    problem = credo.Model(credo.networks.shallow(1, "intercept", "tanh"), prior, credo.likelihoods.gaussian(0.3))
+    fit = credo.fit(jax.random.key(0), problem, (x, y), Gibbs(warmup=200, passes=10, fresh=0.9), steps=3000)
+    hidden = fit.posterior.params["network"]["hidden"]
+    gamma = np.abs(np.stack([np.asarray(hidden["bias"])[..., 0], np.asarray(hidden["kernel"])[..., 0, 0]], -1))
+    truth = laplace_node(x[:, 0].astype(np.float64), y.astype(np.float64), 0.3)
+    z = (gamma.mean((0, 1)) - truth) / chain_stats(gamma.astype(np.float64)).mcse_mean
+    assert np.abs(z).max() < stats.norm.isf(1e-4 / 2 / 2), (z, truth)
+
+
 @pytest.mark.full
 def test_several_outputs_share_their_nodes():
     targets = np.stack([Y, -0.5 * Y], 1)
@@ -142,12 +169,20 @@ def test_several_outputs_share_their_nodes():
     assert np.corrcoef(predictive.mean[:, 0], predictive.mean[:, 1])[0, 1] < -0.95
 
 
+def joined_nodes():
+    """A posterior with a full covariance as the prior of the nodes: one of them alone is no draw given the others."""
+    mean = {"network": {"hidden_0": {"kernel": jnp.zeros((1, 2, 1)), "bias": jnp.zeros((1, 2))}}}
+    q = credo.posteriors.Multivariate(mean, jnp.eye(4)[None] + 0.5, {}, {})
+    return credo.priors.by_path({"hidden*": credo.priors.as_prior(q), "*": credo.priors.normal(1.0)})
+
+
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
         ({"network": credo.networks.mlp([3, 3])}, "must be a sum of nodes"),
         ({"likelihood": credo.likelihoods.poisson()}, "Poisson"),
         ({"prior": credo.priors.laplace(1.0)}, "is not normal"),
+        ({"prior": joined_nodes()}, "depend on each other"),
         ({"temperature": 0.5}, "temperature 1"),
     ],
 )

@@ -62,17 +62,19 @@ class Gibbs(ShallowMethod):
         start = place_of(nodes, rows, view, state.gamma, state.active, self.masked)
         if not nodes.num:
             return start, state.walk, {}
-        spare = view.spare(variates["key"], nodes.num)
 
         def one(carry: tuple[Place, Walk], at: tuple[jax.Array, ...]) -> tuple[tuple[Place, Walk], jax.Array]:
-            (place, walk), (normals, chance, log_u) = carry, at
+            (place, walk), (normals, drawn, chance, log_u) = carry, at
             fresh = (jnp.exp(chance) < self.fresh).astype(normals.dtype)
-            drawn = jax.vmap(view.fresh)(jnp.arange(nodes.num), normals, spare)
             proposals = jnp.where(fresh[:, None] > 0, drawn, propose(walk, place.gamma, normals))
             place, moved = move_nodes(nodes, rows, view, place, proposals, fresh, log_u)
             walk = learn(walk, place.gamma, moved, 1 - fresh, self.passes * self.warmup)
             return (place, walk), (moved * (1 - fresh)).sum() / jnp.maximum((1 - fresh).sum(), 1)
 
-        moves = (variates["walk"], variates["fresh"], variates["log_u"])
+        moves = (variates["walk"], self.fresh_nodes(variates, view), variates["fresh"], variates["log_u"])
         (place, walk), shares = jax.lax.scan(one, (start, state.walk), moves)
         return place, walk, {"acceptance": shares.mean()}
+
+    def fresh_nodes(self, variates: PyTree, view: PriorView) -> jax.Array:
+        """Draws of the prior that the moves of a sweep may propose, each of them once [passes, nodes, dims]."""
+        return view.fresh_nodes(variates["walk"], variates["key"])

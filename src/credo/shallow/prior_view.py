@@ -34,6 +34,12 @@ class PriorView:
                 f"The coefficients of the nodes are integrated out, which has a closed form under a normal prior only; "
                 f"that of '{bad[0]}' is not normal."
             )
+        joined = [p for p in moments if not isinstance(self.bound, BoundNodes) and _density(self.bound, p) is None]
+        if joined:
+            raise Refusal(
+                "Nodes move one at a time, and some moves propose a draw of their prior, so it must be a product over "
+                f"weights; that of '{joined[0]}' is {type(model.prior).__name__} with weights that depend on each other."
+            )
         mean, std = (self._tree(params, moments, i) for i in (0, 1))
         self.coefficients = Coefficients(nodes.split(mean)[1], nodes.split(std)[1] ** -2.0)
         known = all(moments[p] is not None for p in moments if self._is_hidden(p))
@@ -65,10 +71,21 @@ class PriorView:
         return self.bound.log_prob(self._nodes.join(gamma.at[place].set(node), self._coefs))
 
     def spare(self, key: jax.Array, num: int) -> jax.Array | None:
-        """Draws of all nodes [num, nodes, 1 + inputs] where `fresh` cannot make them from normals."""
+        """Draws of all nodes [num, nodes, 1 + inputs] where `fresh` cannot make them from normals.
+
+        A candidate is for one move only: proposed again after a move that saw it, it would be no draw of the prior.
+        """
         if isinstance(self.bound, BoundNodes) or self._moments is not None:
             return None
-        return jax.vmap(lambda p: self._nodes.split(p)[0])(self.bound.sample(key, num))
+        own = jax.random.fold_in(key, 0)  # other numbers fold in what else is drawn
+        return jax.vmap(lambda p: self._nodes.split(p)[0])(self.bound.sample(own, num))
+
+    def fresh_nodes(self, normals: jax.Array, key: jax.Array) -> jax.Array:
+        """Draws of every node from its prior, from standard normals of their shape [num, nodes, 1 + inputs]."""
+        places, spare = jnp.arange(normals.shape[1]), self.spare(key, normals.shape[0])
+        if spare is not None:
+            return spare
+        return jax.vmap(lambda z: jax.vmap(lambda j, e: self.fresh(j, e, None))(places, z))(normals)
 
     def fresh(self, place: jax.Array, normals: jax.Array, spare: jax.Array | None) -> jax.Array:
         """A draw of γ_j from its prior, from standard normals [1 + inputs] or from one of `spare`."""

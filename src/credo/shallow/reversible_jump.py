@@ -154,9 +154,8 @@ class ReversibleJump(ShallowMethod):
         and Chib, 1995); the conjugate hierarchy leaves them out instead."""
         if "fill_nodes" not in variates:
             return state
-        spare = view.spare(jax.random.fold_in(variates["key"], 1), 1)
-        fill = jax.vmap(lambda j, z: view.fresh(j, z, None if spare is None else spare[0]))
-        gamma = jnp.where(state.active[:, None] > 0, state.gamma, fill(jnp.arange(nodes.num), variates["fill_nodes"]))
+        fill = view.fresh_nodes(variates["fill_nodes"][None], jax.random.fold_in(variates["key"], 1))[0]
+        gamma = jnp.where(state.active[:, None] > 0, state.gamma, fill)
         mean, precision = view.coefficients
         on = counted(nodes, state.coefs.shape[1], state.active)
         coefs = jnp.where(on > 0, state.coefs, mean + variates["fill_coefs"] / jnp.sqrt(precision))
