@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from credo.core.batch import Batch, bucket
-from credo.data.batches import gather, order, random_rows, sweep_rows
+from credo.core.batch import Batch, bucket, mix
+from credo.data.batches import ROUNDS, gather, order, permute, random_rows, sweep_rows
 
 
 def rows_of(num_rows, batch_size, steps, seed=0):
@@ -26,6 +26,41 @@ def test_every_row_once_per_epoch(num_rows, batch_size):
     for epoch in range(3):
         part = slice(epoch * batches, (epoch + 1) * batches)
         assert sorted(rows[part][valid[part]]) == list(range(num_rows))
+
+
+def numpy_permute(words, plan):
+    """The order of one epoch in 64-bit arithmetic, where no sum wraps."""
+    rows, height, width = (int(v) for v in plan[:3])
+
+    def hashed(x):
+        for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35), (16, 1)):
+            x = ((x ^ (x >> np.uint64(shift))) * np.uint64(factor)) & np.uint64(0xFFFFFFFF)
+        return x
+
+    def once(i):
+        row, column = i // width, i % width
+        for a, b in words.astype(np.uint64).reshape(-1, 2):
+            row = (row + hashed((column + a) & np.uint64(0xFFFFFFFF))) % height
+            column = (column + hashed(row ^ b)) % width
+        return row * width + column
+
+    place = once(np.arange(rows, dtype=np.uint64))
+    while (beyond := place >= rows).any():
+        place[beyond] = once(place[beyond])
+    return place
+
+
+@pytest.mark.parametrize("num_rows", [1000, 999_999, 4_000_000])
+def test_order_is_a_permutation_where_hashes_are_as_large_as_they_can_be(num_rows):
+    """A sum of row and hash beyond 2³² − 1 must not wrap: the keys are chosen so that every round has such hashes."""
+    few = np.arange(2**22, dtype=np.uint32)
+    largest = np.uint32(few[np.asarray(jax.jit(mix)(few)).argmax()])
+    assert int(mix(jnp.uint32(largest))) > 2**32 - 2500
+    words = largest - np.arange(ROUNDS, dtype=np.uint32)  # the hash of column j, or of row 0 ^ it, is the largest
+    plan = order(num_rows, 100)
+    found = np.asarray(jax.jit(permute)(np.arange(num_rows, dtype=np.int32), words, plan))
+    assert np.bincount(found, minlength=num_rows).max() == 1
+    np.testing.assert_array_equal(found, numpy_permute(words, plan))
 
 
 @pytest.mark.parametrize("num_rows", [5, 12, 50])

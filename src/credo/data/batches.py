@@ -33,15 +33,16 @@ def permute(index: jax.Array, words: jax.Array, plan: Order) -> jax.Array:
     """Entry `index` of a random permutation of 0..N−1 that is never written out.
 
     A Feistel network on the sheet Z_height × Z_width: each round shifts one coordinate by a keyed hash of the other,
-    hence is a bijection; places beyond N are walked on until they fall inside (Black and Rogaway, 2002).
+    hence is a bijection; places beyond N are walked on until they fall inside (Black and Rogaway, 2002). The hash is
+    reduced before it is added: a sum that wraps at 2³² is not a shift of the coordinate.
     """
     height, width, num_rows = (jnp.asarray(v, jnp.uint32) for v in (plan.height, plan.width, plan.num_rows))
 
     def once(i: jax.Array) -> jax.Array:
         row, column = i // width, i % width
         for r in range(0, ROUNDS, 2):
-            row = (row + mix(column + words[..., r, None])) % height
-            column = (column + mix(row ^ words[..., r + 1, None])) % width
+            row = (row + mix(column + words[..., r, None]) % height) % height
+            column = (column + mix(row ^ words[..., r + 1, None]) % width) % width
         return row * width + column
 
     def walk(i: jax.Array) -> jax.Array:
@@ -54,7 +55,7 @@ def permute(index: jax.Array, words: jax.Array, plan: Order) -> jax.Array:
 def random_rows(key: jax.Array, steps: jax.Array, batch_size: int, plan: Order) -> tuple[jax.Array, jax.Array]:
     """Row numbers [s, M] of the batches of these steps and which of them are real; each epoch uses every row once."""
     epoch, position = steps // plan.num_batches, steps % plan.num_batches
-    words = jax.vmap(lambda e: jax.random.bits(jax.random.fold_in(key, e), (ROUNDS,)))(epoch)
+    words = jax.vmap(lambda e: jax.random.bits(jax.random.fold_in(key, e), (ROUNDS,), jnp.uint32))(epoch)
     small, larger = plan.num_rows // plan.num_batches, plan.num_rows % plan.num_batches
     start = position * small + jnp.minimum(position, larger)
     length = small + (position < larger)

@@ -69,7 +69,7 @@ class DeepEnsemble(MAP):
     def init(self, key: jax.Array, model: Model, variables: Variables, data: Batch) -> MemberState:
         start = super().init(key, model, variables, data)
         fields = {f.name: getattr(start, f.name) for f in dataclasses.fields(start)}
-        seed = jax.random.bits(key, (2,)) if self.bootstrap else None
+        seed = jax.random.bits(key, (2,), jnp.uint32) if self.bootstrap else None
         return MemberState(**fields, seed=seed, span=None if self.adversarial is None else spans(data))
 
     def step(
