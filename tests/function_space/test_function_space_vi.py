@@ -35,6 +35,34 @@ def test_with_the_kernel_of_a_line_it_finds_the_posterior_of_the_line(divergence
     assert np.abs(np.log(draws.std(0) / std)).max() < 0.1 * loose
 
 
+@pytest.mark.parametrize(
+    ("temperature", "divergence", "prior"),
+    [
+        (0.1, "linearised", "kernel"),
+        pytest.param(0.1, "linearised", "weights", marks=pytest.mark.full),
+        pytest.param(0.1, "spectral", "kernel", marks=pytest.mark.full),
+        pytest.param(0.1, "spectral", "weights", marks=pytest.mark.full),
+        pytest.param(4.0, "linearised", "kernel", marks=pytest.mark.full),
+        pytest.param(4.0, "spectral", "kernel", marks=pytest.mark.full),
+    ],
+)
+def test_temperature_divides_the_prior_of_functions_too(temperature, divergence, prior):
+    """Of few rows the prior matters, and under p(D, θ)^{1/T} the covariance of the posterior is T times as large.
+
+    With T on the likelihood alone, a standard deviation would be 1.8 times or 0.56 times what it is to be.
+    """
+    problem = linear(num_rows=4, dims=1, noise=1.0)
+    method = VI(
+        family="full", kernel=LinearKernel(1.0) if prior == "kernel" else None, divergence=divergence, num_samples=8,
+        points=5, rows=4, learning_rate=0.02, initial_std=0.2, jitter=0.003,
+    )  # fmt: skip
+    model = problem.model().tempered(temperature)
+    fit = credo.fit(KEY, model, (problem.inputs, problem.targets), method, steps=2000)
+    draws = coefficients(fit.posterior.sample(jax.random.key(1), 4000)["network"])
+    std = np.sqrt(temperature * np.diag(problem.covariance))
+    assert np.abs(np.log(draws.std(0) / std)).max() < (0.05 if divergence == "linearised" else 0.1)
+
+
 @struct
 class LinearKernel:
     scale: float = leaf(default=1.0)

@@ -45,6 +45,9 @@ class FunctionSpaceVI(BayesByBackprop):
     "spectral": the gradient of KL alone, E[(∇ log q(f_X) − ∇ log p(f_X)) ∂f_X/∂φ], scores of q and of a prior over
     weights by the spectral Stein estimator, that of a Gaussian process in closed form.
 
+    Under a temperature T the prior's functions are tempered like the likelihood: KL is that to p(f_X)^{1/T}, which for a
+    Gaussian N(m, K) is N(m, T K).
+
     Both compare functions that are seen through noise of standard deviation `jitter` (in units of the prior's own), so
     that what only rounding can tell apart does not count. Sun, Zhang, Shi and Grosse (2019), Functional variational
     Bayesian neural networks; Rudner et al. (2022), Tractable function-space variational inference; Burt et al. (2020)
@@ -251,7 +254,8 @@ class FunctionSpaceVI(BayesByBackprop):
             prior_mean, covariance, inflation = self._moments(prior, output)
             root = jnp.concatenate([x[:, output].reshape(len(mean), -1) for x in jax.tree.leaves(jacobian)], 1)
             ridge = (self.jitter**2 * jnp.diag(covariance).mean() + 1e-10) * jnp.eye(len(mean))
-            total += gaussian_kl(mean[:, output], root @ root.T + ridge, prior_mean, covariance + ridge, inflation)
+            tempered = model.temperature * covariance + ridge  # of p(f)^{1/T}
+            total += gaussian_kl(mean[:, output], root @ root.T + ridge, prior_mean, tempered, inflation)
         return total
 
     def _spectral(
@@ -260,7 +264,7 @@ class FunctionSpaceVI(BayesByBackprop):
         """A number whose gradient is that of KL; its value says nothing and is set to 0."""
         key_eps, key_noise, key_prior = jax.random.split(key, 3)
         function = self._function(model, state, parts, places)
-        count = -(-self.function_draws // state.family.components)
+        count, temperature = -(-self.function_draws // state.family.components), model.temperature
         values = jax.vmap(function)(state.family.draws(parts, state.family.noise(key_eps, parts, count)))
         total = jnp.zeros(())
         for output in range(values.shape[2]):
@@ -269,11 +273,13 @@ class FunctionSpaceVI(BayesByBackprop):
             seen = values[..., output] + own * jax.random.normal(key_noise, values.shape[:2])
             at = jax.lax.stop_gradient(seen)
             if self.kernel is not None:
-                low = jnp.linalg.cholesky(covariance + (own**2 + 1e-10) * jnp.eye(len(covariance)))
+                low = jnp.linalg.cholesky(temperature * covariance + (own**2 + 1e-10) * jnp.eye(len(covariance)))
                 back = -jax.scipy.linalg.cho_solve((low, True), (at - prior_mean).T).T
             else:
                 draws = prior[..., output]
-                back = spectral_score(draws + own * jax.random.normal(key_prior, draws.shape), at)
+                # Noise of variance σ²/T before tempering is noise of σ² after it, as that of q.
+                noise = own / jnp.sqrt(temperature) * jax.random.normal(key_prior, draws.shape)
+                back = spectral_score(draws + noise, at) / temperature
             pull = jax.lax.stop_gradient(spectral_score(at, at) - back)
             surrogate = (pull * seen).sum(1).mean()
             total += surrogate - jax.lax.stop_gradient(surrogate)
