@@ -13,7 +13,7 @@ from credo import audit
 from credo.core.tree import Layout, struct
 from credo.errors import InputError, Refusal
 from credo.methods.bayes_by_backprop import BayesByBackprop
-from credo.methods.families import KroneckerFamily, LowRankFamily, MeanFieldFamily
+from credo.methods.families import FullFamily, KroneckerFamily, LowRankFamily, MeanFieldFamily, MixtureFamily
 from credo.networks.mlp import MLP
 from oracles import coefficients, linear
 
@@ -162,6 +162,50 @@ def test_a_matrix_normal_has_the_kronecker_covariance():
     params = {"network": {"kernel": jnp.asarray(theta, jnp.float32), "bias": jnp.zeros(1)}}
     expected = stats.multivariate_normal(np.zeros(6), covariance).logpdf(theta.ravel()) + stats.norm.logpdf(0)
     assert float(q.log_prob(params)) == pytest.approx(expected, rel=1e-4)
+
+
+def stated(name):
+    """A family over three numbers, and some parameters of it."""
+    layout = Layout.of({"network": {"a": jnp.zeros((2, 1)), "b": jnp.zeros(1)}})
+    family = {
+        "mean_field": MeanFieldFamily(layout), "low_rank": LowRankFamily(layout, 2), "full": FullFamily(layout),
+        "kronecker": KroneckerFamily(layout, (("network/a", 2, 1),)),
+        "averaged": MixtureFamily(layout, 2, "averaged"), "joint": MixtureFamily(layout, 2, "joint"),
+    }[name]  # fmt: skip
+    centres = [jnp.asarray([0.0, 0.3, -0.2]), jnp.asarray([0.4, 0.0, 0.5])]
+    q = family.init(jax.random.key(1), centres[: family.components], 0.5)
+    return family, jax.tree.map(lambda x: x + 0.1 * jnp.cos(jnp.arange(x.size * 1.0)).reshape(x.shape), q)
+
+
+@pytest.mark.parametrize("name", ["mean_field", "low_rank", "full", "kronecker", "averaged", "joint"])
+def test_the_gradient_along_the_path_is_that_of_the_same_bound(name):
+    """E over draws of the path gradient is the gradient of the entropy: z below the Bonferroni bound for 1e-4."""
+    family, q = stated(name)
+
+    @jax.jit
+    def both(key):
+        eps = family.noise(key, q, 200)
+        at = lambda which: jax.grad(lambda p: which(p, family.draws(p, eps)))(q)  # noqa: E731
+        flat = lambda tree: jnp.concatenate([x.ravel() for x in jax.tree.leaves(tree)])  # noqa: E731
+        return flat(at(family.path_entropy)), flat(at(family.entropy))
+
+    path, whole = (np.asarray(x, np.float64) for x in jax.lax.map(both, jax.random.split(jax.random.key(0), 400)))
+    gap = path - whole
+    z = gap.mean(0) / np.maximum(gap.std(0) / np.sqrt(len(gap)), 1e-7)
+    assert np.abs(z).max() < stats.norm.isf(1e-4 / 2 / z.size)
+
+
+@pytest.mark.parametrize("bound", ["averaged", "joint"])
+def test_a_mixture_trains_the_bound_that_it_names(bound):
+    """Under "averaged" every part is the best product, path gradient or not; under "joint" parts share the posterior."""
+    options = {"components": 2, "bound": bound, "num_samples": 16, "mean": "prior"}
+    q = precise("mixture", **options)
+    std = np.stack([coefficients(jax.tree.map(lambda x, i=i: x[i : i + 1], q.std["network"]))[0] for i in (0, 1)])
+    mean = np.stack([coefficients(jax.tree.map(lambda x, i=i: x[i : i + 1], q.mean["network"]))[0] for i in (0, 1)])
+    away = np.abs(mean - PROBLEM.mean).max() / PROBLEM.mean_field_std.max()
+    assert (away < 0.05) == (bound == "averaged")
+    if bound == "averaged":
+        np.testing.assert_allclose(std, np.broadcast_to(PROBLEM.mean_field_std, std.shape), rtol=0.03)
 
 
 def test_a_joint_mixture_keeps_two_modes():

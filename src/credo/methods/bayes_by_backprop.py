@@ -219,10 +219,8 @@ class BayesByBackprop(Method):
             network = jax.tree.map(lambda x: x[0], each[2])
         if state.prior is not None:
             prior = prior + expected_log_normal(*family.moments(parts), *state.prior) / family.components
-        if self.path_gradient:
-            held = jax.lax.stop_gradient(parts)
-            return likelihood, prior, -jax.vmap(lambda x: family.log_prob(held, x))(draws).mean(), network
-        return likelihood, prior, family.entropy(parts, draws), network
+        entropy = family.path_entropy if self.path_gradient else family.entropy
+        return likelihood, prior, entropy(parts, draws), network
 
     def _pairs(self, eps: PyTree) -> PyTree:
         """ε and −ε, where draws come in pairs."""

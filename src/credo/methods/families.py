@@ -64,6 +64,11 @@ class MeanFieldFamily:
         """H[q]."""
         return sum(((x + ENTROPY).sum() for x in jax.tree.leaves(q["log_std"])), jnp.zeros(()))
 
+    def path_entropy(self, q: dict[str, Any], draws: PyTree) -> jax.Array:
+        """The same bound of H[q] from its draws, −E[log q(θ)] with q held, so that the gradient is along θ alone."""
+        held = jax.lax.stop_gradient(q)
+        return -jax.vmap(lambda theta: self.log_prob(held, theta))(draws).mean()
+
     def moments(self, q: dict[str, Any]) -> tuple[PyTree, PyTree]:
         """Means and variances of the marginals."""
         return q["mean"], _map(lambda r: jnp.exp(2 * r), q["log_std"])
@@ -272,6 +277,14 @@ class MixtureFamily(MeanFieldFamily):
         if self.bound == "averaged":
             return super().entropy(q, draws) / self.count
         return -jax.vmap(lambda theta: self.log_prob(q, theta))(draws).mean()
+
+    def path_entropy(self, q: dict[str, Any], draws: PyTree) -> jax.Array:
+        if self.bound == "joint":
+            return super().path_entropy(q, draws)
+        held = jax.lax.stop_gradient({k: q[k] for k in ("mean", "log_std")})
+        own = _map(lambda x: x.reshape(-1, self.count, *x.shape[1:]), draws)  # each under the component that made it
+        each = jax.vmap(super().log_prob)
+        return -jax.vmap(lambda thetas: each(held, thetas))(own).mean()
 
     def log_prob(self, q: dict[str, Any], theta: PyTree) -> jax.Array:
         each = jax.vmap(super().log_prob, (0, None))({k: q[k] for k in ("mean", "log_std")}, theta)

@@ -196,11 +196,7 @@ class VIS(BayesByBackprop):
             return judge.total(per_row), model.log_prior(params), network
 
         likelihood, prior, network = jax.vmap(one)(paths.position)
-        if self.path_gradient:
-            held = jax.lax.stop_gradient(parts)
-            entropy = -jax.vmap(lambda x: family.log_prob(held, x))(starts).mean()
-        else:
-            entropy = family.entropy(parts, starts)
+        entropy = (family.path_entropy if self.path_gradient else family.entropy)(parts, starts)
         network = jax.tree.map(lambda x: x[0], network)
         # Temperature divides the log joint alone: Δ and the entropy are of the paths as they are.
         return likelihood.mean(), prior.mean(), entropy + paths.log_ratio.mean(), network
