@@ -197,7 +197,7 @@ def test_the_gradient_along_the_path_is_that_of_the_same_bound(name):
 
 @pytest.mark.parametrize("bound", ["averaged", "joint"])
 def test_a_mixture_trains_the_bound_that_it_names(bound):
-    """Under "averaged" every part is the best product, path gradient or not; under "joint" parts share the posterior."""
+    """Under "averaged" every part is the best product; under "joint" the parts share the posterior."""
     options = {"components": 2, "bound": bound, "num_samples": 16, "mean": "prior"}
     q = precise("mixture", **options)
     std = np.stack([coefficients(jax.tree.map(lambda x, i=i: x[i : i + 1], q.std["network"]))[0] for i in (0, 1)])

@@ -45,8 +45,8 @@ class FunctionSpaceVI(BayesByBackprop):
     "spectral": the gradient of KL alone, E[(∇ log q(f_X) − ∇ log p(f_X)) ∂f_X/∂φ], scores of q and of a prior over
     weights by the spectral Stein estimator, that of a Gaussian process in closed form.
 
-    Under a temperature T the prior's functions are tempered like the likelihood: KL is that to p(f_X)^{1/T}, which for a
-    Gaussian N(m, K) is N(m, T K).
+    Under a temperature T the prior's functions are tempered as the likelihood is: KL is that to p(f_X)^{1/T}, which for
+    a Gaussian N(m, K) is N(m, T K).
 
     Both compare functions that are seen through noise of standard deviation `jitter` (in units of the prior's own), so
     that what only rounding can tell apart does not count. Sun, Zhang, Shi and Grosse (2019), Functional variational

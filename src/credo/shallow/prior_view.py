@@ -38,7 +38,7 @@ class PriorView:
         if joined:
             raise Refusal(
                 "Nodes move one at a time, and some moves propose a draw of their prior, so it must be a product over "
-                f"weights; that of '{joined[0]}' is {type(model.prior).__name__} with weights that depend on each other."
+                f"weights; under the prior of '{joined[0]}' weights depend on each other."
             )
         mean, std = (self._tree(params, moments, i) for i in (0, 1))
         self.coefficients = Coefficients(nodes.split(mean)[1], nodes.split(std)[1] ** -2.0)
