@@ -3,8 +3,9 @@
 import jax.numpy as jnp
 import numpy as np
 
+from credo.core.batch import pad_rows
 from credo.core.mixture import Flat
-from credo.core.predictive import Predictive, pad_last
+from credo.core.predictive import Predictive
 
 
 def predictive(likelihood, outputs, flat=True, weights=None, params=None, width=None):
@@ -18,7 +19,7 @@ def predictive(likelihood, outputs, flat=True, weights=None, params=None, width=
     def chunks():
         for start in range(0, rows, width):
             where = slice(start, min(start + width, rows))
-            block = np.moveaxis(pad_last(np.moveaxis(outputs[:, where], 1, 0), width), 0, 1)
+            block = np.moveaxis(pad_rows(np.moveaxis(outputs[:, where], 1, 0), width), 0, 1)
             yield where, Flat(jnp.asarray(block), params or {}, jnp.asarray(log_weights, jnp.float32))
 
     return Predictive(likelihood, chunks, rows, flat)

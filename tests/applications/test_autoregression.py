@@ -198,7 +198,7 @@ def test_a_nonlinear_series_is_not_linear():
         (np.arange(20.0), 1.5, "whole number"),
         (np.arange(20.0), [], "whole number"),
         (np.ones((20, 2)), 1, "one value for each time"),
-        (["a", "b"], 1, "not a number"),
+        (["a", "b"], 1, "numeric"),
     ],
 )
 def test_what_cannot_be_done_is_said(series, lags, words):

@@ -10,6 +10,7 @@ import numpy as np
 from credo.adapters.functional import from_functions
 from credo.adapters.plain import hashable
 from credo.core.model import Model
+from credo.core.numeric import host_array
 from credo.core.tree import struct
 from credo.errors import InputError, Refusal
 from credo.likelihoods.base import NoParameters
@@ -89,7 +90,7 @@ def from_density(log_density: Callable[[Any], jax.Array], start: Any) -> Density
     hashable(log_density, "log_density")
     plain = not isinstance(start, dict)
     tree = {"theta": start} if plain else start
-    tree = jax.tree.map(lambda x: np.asarray(x, np.float32), tree, is_leaf=lambda x: not isinstance(x, dict))
+    tree = {k: np.asarray(host_array(v, "Start values")).astype(np.float32) for k, v in tree.items()}
     first = tuple((k, tuple(v.ravel().tolist()), v.shape) for k, v in tree.items())
 
     network = from_functions(_Start(first), _LogDensity(log_density, plain))

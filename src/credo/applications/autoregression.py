@@ -13,6 +13,7 @@ from credo.applications.backtest import Backtest
 from credo.applications.forecast import Forecast, OneStep
 from credo.applications.functions import Functions, drawn_functions
 from credo.core.model import Model
+from credo.core.numeric import host_doubles
 from credo.core.predict import predict
 from credo.errors import InputError
 from credo.likelihoods import gaussian
@@ -259,10 +260,7 @@ def _simulate(
 
 
 def _checked_series(series: Any, name: str) -> np.ndarray:
-    try:
-        values = np.asarray(series, np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{name} holds something that is not a number; give the values alone.") from error
+    values = host_doubles(series, name)
     if values.ndim != 1:
         raise InputError(f"{name} is one value for each time, of shape [n], got {list(values.shape)}.")
     if not len(values):

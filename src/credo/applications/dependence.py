@@ -11,10 +11,10 @@ import numpy as np
 
 from credo.applications.bands import mean_over, quantile_over
 from credo.applications.grid import Grid, as_grid, grid_of
+from credo.core.batch import pad_rows
 from credo.core.model import Model
 from credo.core.pieces import in_pieces
 from credo.core.predict import CHUNK_BYTES, checked_inputs
-from credo.core.predictive import pad_last
 from credo.errors import InputError, Refusal
 
 PyTree = Any
@@ -176,7 +176,7 @@ def _block(rows: np.ndarray, columns: tuple[int, ...], grid: Grid, start: int, p
     """A function that makes the rows at some points of the grid, so that few such copies exist at a time."""
 
     def make() -> np.ndarray:
-        values = pad_last(grid.values[start : start + points], points)
+        values = pad_rows(grid.values[start : start + points], points)
         many = np.broadcast_to(rows, (points, *rows.shape)).copy()
         many[:, :, list(columns)] = values[:, None]
         return many.reshape(-1, rows.shape[1])
@@ -189,7 +189,7 @@ def table_inputs(fit: Any, inputs: Any) -> np.ndarray:
     shape = fit.input_shape
     if not isinstance(shape, tuple) or len(shape) != 1 or not all(isinstance(size, int) for size in shape):
         raise Refusal("The effect of an input is defined for inputs of shape [rows, features]; these are not.")
-    return checked_inputs(fit, inputs)
+    return np.asarray(checked_inputs(fit, inputs))
 
 
 def thin_rows(rows: np.ndarray, most: int) -> np.ndarray:

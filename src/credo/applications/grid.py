@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from credo.core.numeric import host_array
 from credo.errors import InputError
 
 MOST_POINTS = 40
@@ -69,10 +70,9 @@ def as_grid(given: Any, width: int) -> Grid:
 
 
 def _two_dimensional(values: Any) -> np.ndarray:
-    array = np.asarray(values, np.float32)
+    array = host_array(values, "The values of a grid")
+    array = np.asarray(array).astype(np.float32)
     array = array[:, None] if array.ndim == 1 else array
     if array.ndim != 2 or not array.size:
         raise InputError(f"A grid has values of shape [points] or [points, columns], got {list(np.shape(values))}.")
-    if not np.isfinite(array).all():
-        raise InputError("A grid holds a value that is not finite; remove it.")
     return array

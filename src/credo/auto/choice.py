@@ -152,9 +152,10 @@ def choose_for_model(model: Model, data: Any, budget: Any = None) -> Choice:
     import jax
     import numpy as np
 
+    from credo.core.numeric import host_arrays, host_targets
     from credo.training.fit import seconds
 
-    inputs, targets = data[0], model.likelihood.prepare(np.asarray(data[1]))
+    inputs, targets = host_arrays(data[0]), host_targets(model.likelihood, data[1])
     one = jax.tree.map(lambda x: np.asarray(x[:1]), inputs)
     outputs = model.likelihood.num_outputs(targets)
     made = jax.eval_shape(lambda x: model.network.init(jax.random.key(0), x, outputs).params, one)

@@ -158,8 +158,10 @@ def _cut(model: Model, table: Any, folds: list[Any]) -> tuple[tuple[Any, ...], t
     """Inputs, targets and weights [fold, row, …] of the rows to learn from, and of those to score."""
     import numpy as np
 
+    from credo.core.numeric import host_array, host_targets
+
     inputs, targets, weights = (np.asarray(part) for part in table)
-    columns = (inputs, model.likelihood.prepare(targets), weights)
+    columns = (np.asarray(host_array(inputs)), host_targets(model.likelihood, targets), weights)
     rest = [np.concatenate([f for j, f in enumerate(folds) if j != i]) for i in range(len(folds))]
     return _stacked(columns, rest), _stacked(columns, folds)
 

@@ -7,8 +7,9 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from credo.core.batch import pad_rows
 from credo.core.mixture import Flat
-from credo.core.predictive import Predictive, pad_last
+from credo.core.predictive import Predictive
 from credo.likelihoods import bernoulli, categorical, heteroscedastic, heteroscedastic_t, negative_binomial
 
 ROWS = 8192  # of one chunk
@@ -66,7 +67,7 @@ def _predictive(likelihood: Any, outputs: np.ndarray) -> Predictive:
             part = slice(first, min(first + ROWS, rows))
             held = outputs[:, part]
             if rows > ROWS:  # one program for all chunks
-                held = pad_last(held.swapaxes(0, 1), ROWS).swapaxes(0, 1)
+                held = pad_rows(held.swapaxes(0, 1), ROWS).swapaxes(0, 1)
             yield part, Flat(jnp.asarray(held), {}, weights)
 
     return Predictive(likelihood, chunks, rows, flat=True)

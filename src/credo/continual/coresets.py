@@ -5,6 +5,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from credo.core.numeric import host_arrays
 from credo.errors import InputError
 
 PyTree = Any
@@ -35,8 +36,9 @@ def k_centre(key: jax.Array, inputs: PyTree, size: int) -> np.ndarray:
         >>> sorted(rows[credo.continual.k_centre(jax.random.key(0), rows, 3)][:, 0].round().tolist())
         [0.0, 5.0, 9.0]
     """
+    inputs = host_arrays(inputs)
     total = _checked(inputs, size)
-    flat = np.concatenate([np.asarray(x, np.float32).reshape(total, -1) for x in jax.tree.leaves(inputs)], 1)
+    flat = np.concatenate([np.asarray(x).astype(np.float32).reshape(total, -1) for x in jax.tree.leaves(inputs)], 1)
     squares = np.einsum("ij,ij->i", flat, flat)
     taken = [int(jax.random.randint(key, (), 0, total))]
     nearest = np.full(total, np.inf, np.float32)

@@ -14,6 +14,7 @@ from credo.continual.result import Continual, score_row
 from credo.continual.tasks import Task, checked_tasks, joined, with_head
 from credo.core.batch import Batch, bucket
 from credo.core.model import Model
+from credo.core.numeric import host_targets
 from credo.errors import InputError, Refusal
 from credo.methods.laplace import Laplace
 from credo.networks.multi_head import MultiHead, multi_head
@@ -137,7 +138,7 @@ class _Run:
         self.capacity = bucket(max(task.num_rows for task in self.tasks))
         inputs, targets = self.rows(0, np.arange(min(8, self.tasks[0].num_rows)))
         self.batch = Batch(
-            jax.tree.map(np.asarray, inputs), self.model.likelihood.prepare(targets),
+            jax.tree.map(np.asarray, inputs), host_targets(self.model.likelihood, targets),
             np.ones(len(targets), np.float32), np.float32(self.tasks[0].num_rows),
         )  # fmt: skip
         shapes = jax.eval_shape(self.model.init, jax.random.key(0), self.batch).params["network"]

@@ -7,6 +7,7 @@ import jax
 import numpy as np
 
 from credo.core.model import Model
+from credo.core.numeric import host_arrays, host_targets
 from credo.errors import InputError
 
 PyTree = Any
@@ -27,7 +28,7 @@ class Task(NamedTuple):
 
     def rows(self, which: np.ndarray) -> tuple[PyTree, np.ndarray]:
         """Some of the rows to learn from."""
-        return jax.tree.map(lambda x: np.asarray(x)[which], self.inputs), np.asarray(self.targets)[which]
+        return jax.tree.map(lambda x: x[which], self.inputs), np.asarray(self.targets)[which]
 
 
 def checked_tasks(model: Model, tasks: Sequence[Any]) -> list[Task]:
@@ -41,13 +42,14 @@ def checked_tasks(model: Model, tasks: Sequence[Any]) -> list[Task]:
                 f"Task {number} must be (inputs, targets) or (inputs, targets, test inputs, test targets)."
             )
         task = Task(*given)
+        task = task._replace(inputs=host_arrays(task.inputs, f"The inputs of task {number}"))
         pairs = [("", task.inputs, task.targets)]
         if task.test_targets is not None:
             pairs.append(("test ", task.test_inputs, task.test_targets))
         for part, inputs, targets in pairs:
-            _same_shapes(tasks[0][0], inputs, f"The {part}inputs of task {number}")
+            _same_shapes(found[0].inputs if found else task.inputs, inputs, f"The {part}inputs of task {number}")
             try:
-                model.likelihood.prepare(np.asarray(targets))
+                host_targets(model.likelihood, targets)
             except InputError as problem:
                 raise InputError(f"The {part}targets of task {number} do not fit: {problem}") from None
         found.append(task)

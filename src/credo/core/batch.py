@@ -43,10 +43,18 @@ def bucket(num_rows: int) -> int:
     return max(8, -(-num_rows // unit) * unit)
 
 
-def pad_rows(array: np.ndarray, length: int) -> np.ndarray:
-    """The array with zero rows appended up to `length`."""
-    missing = length - array.shape[0]
-    return array if missing == 0 else np.pad(array, [(0, missing)] + [(0, 0)] * (array.ndim - 1))
+def pad_rows(rows: np.ndarray, length: int) -> np.ndarray:
+    """The rows with copies of the last one appended up to `length`: safe for every function that is so for real rows.
+
+    Zeros would not be: a likelihood may take the logarithm of a target, and 0 · ∞ in a gradient is NaN.
+    """
+    missing = length - len(rows)
+    return rows if missing == 0 else np.concatenate([rows, np.repeat(rows[-1:], missing, axis=0)])
+
+
+def pad_weights(weight: np.ndarray, length: int) -> np.ndarray:
+    """Weights of padded rows: those that are appended weigh nothing."""
+    return np.concatenate([weight, np.zeros(length - len(weight), weight.dtype)])
 
 
 def mix(x: jax.Array) -> jax.Array:

@@ -7,12 +7,13 @@ from typing import Any
 import jax
 import numpy as np
 
-from credo.core.batch import bucket
+from credo.core.batch import bucket, pad_rows
 from credo.core.model import Model
+from credo.core.numeric import host_targets
 from credo.core.pieces import in_pieces
 from credo.core.posterior import Draws
 from credo.core.predict import CHUNK_BYTES, FEW_ROWS, checked_inputs, disk_outputs, member_outputs
-from credo.core.predictive import check_columns, pad_last
+from credo.core.predictive import check_columns
 from credo.errors import InputError
 
 PyTree = Any
@@ -55,7 +56,7 @@ def function_draws(key: jax.Array, fit: Any, inputs: PyTree, num: int | None = N
 
 def log_likelihood_draws(key: jax.Array, fit: Any, inputs: PyTree, targets: Any, num: int | None = None) -> np.ndarray:
     """log p(y_n | x_n, θ) [member, draw, n] of every row under about `num` draws of θ (see `function_draws`)."""
-    canonical = fit.model.likelihood.prepare(np.asarray(targets))
+    canonical = host_targets(fit.model.likelihood, targets)
     rows = len(jax.tree.leaves(inputs)[0])
     if len(canonical) != rows:
         raise InputError(f"Expected {rows} targets, one for each input, got {len(canonical)}.")
@@ -64,7 +65,7 @@ def log_likelihood_draws(key: jax.Array, fit: Any, inputs: PyTree, targets: Any,
     starts, posterior = range(0, rows, width), fit.posterior
 
     def at(part: Any, start: int, num: int | None) -> jax.Array:
-        y = pad_last(canonical[start : start + width], width)
+        y = pad_rows(canonical[start : start + width], width)
         return _log_likelihood(key, part, fit.model, block(start), y, num)
 
     if getattr(posterior, "on_disk", False):
@@ -90,6 +91,6 @@ def _blocks(fit: Any, inputs: PyTree, num: int | None) -> tuple[int, int, Callab
     width = max(1, min(max(bucket(rows), FEW_ROWS), CHUNK_BYTES // (16 * members * each)))
 
     def block(start: int) -> PyTree:
-        return jax.tree.map(lambda x: pad_last(np.asarray(x[start : start + width]), width), inputs)
+        return jax.tree.map(lambda x: pad_rows(np.asarray(x[start : start + width]), width), inputs)
 
     return rows, width, block

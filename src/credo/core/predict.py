@@ -8,12 +8,13 @@ import jax
 import numpy as np
 
 from credo.core import mixture
-from credo.core.batch import bucket
+from credo.core.batch import bucket, pad_rows
 from credo.core.mixture import Flat
 from credo.core.model import Model
+from credo.core.numeric import host_arrays
 from credo.core.pieces import in_pieces
 from credo.core.posterior import Draws
-from credo.core.predictive import Predictive, pad_last
+from credo.core.predictive import Predictive
 from credo.errors import InputError
 from credo.programs import tidy
 
@@ -32,6 +33,11 @@ def _outputs(key: jax.Array, posterior: Any, model: Model, inputs: PyTree, num: 
 def member_outputs(key: jax.Array, posterior: Any, model: Model, inputs: PyTree, num: int | None) -> Draws:
     """`posterior.outputs` as one program."""
     return posterior.outputs(key, model, inputs, num)
+
+
+def output_shapes(key: jax.Array, posterior: Any, model: Model, inputs: PyTree, num: int | None) -> Flat:
+    """Shapes of the outputs at inputs of these shapes, without computing any."""
+    return _outputs.eval_shape(key, posterior, model, inputs, num)
 
 
 def disk_outputs(
@@ -88,7 +94,7 @@ def predict(
     width = max(bucket(rows), FEW_ROWS)
     block_shape = jax.tree.map(lambda x: jax.ShapeDtypeStruct((width, *x.shape[1:]), x.dtype), inputs)
     # Traced at the width that most calls have, the program is then at hand for them.
-    shape = _outputs.eval_shape(key, posterior, model, block_shape, num_samples).outputs.shape
+    shape = output_shapes(key, posterior, model, block_shape, num_samples).outputs.shape
     per_row = 4 * shape[0] * shape[2]
     width = max(1, min(width, CHUNK_BYTES // per_row))
     kept: dict[int, Flat] = {}
@@ -97,7 +103,7 @@ def predict(
     group = width * max(1, (memory if fits else memory // 2) // (per_row * width)) if on_disk else width
 
     def block(start: int) -> PyTree:
-        return jax.tree.map(lambda x: pad_last(np.asarray(x[start : start + width]), width), inputs)
+        return jax.tree.map(lambda x: pad_rows(np.asarray(x[start : start + width]), width), inputs)
 
     def compute(starts: Sequence[int]) -> list[Flat]:
         if not on_disk:
@@ -121,18 +127,27 @@ def predict(
 
 def checked_inputs(fit: Any, inputs: PyTree) -> PyTree:
     """The inputs as NumPy arrays of the shapes that the fit was trained on, or a sentence."""
-    return jax.tree.map(_checked, inputs, fit.input_shape, is_leaf=lambda x: isinstance(x, tuple))
+    arrays = host_arrays(inputs)
+    given, wanted = (jax.tree.structure(t, is_leaf=is_shape) for t in (arrays, fit.input_shape))
+    if given != wanted:
+        got, expected = (str(x).removeprefix("PyTreeDef(").removesuffix(")") for x in (given, wanted))
+        raise InputError(f"The model was trained on inputs {expected} (each * an array), got {got}.")
+    jax.tree.map(_check_shape, arrays, fit.input_shape, is_leaf=is_shape)
+    counts = sorted({len(x) for x in jax.tree.leaves(arrays)})
+    if len(counts) > 1:
+        raise InputError(f"Inputs have {' and '.join(map(str, counts))} rows; all parts must have as many.")
+    return arrays
 
 
-def _checked(x: Any, shape: tuple[int, ...]) -> np.ndarray:
-    array = x if isinstance(x, np.ndarray) else np.asarray(x)
-    if array.dtype == np.float64 or array.dtype.kind == "b":
-        array = array.astype(np.float32)
-    if tuple(array.shape[1:]) != tuple(shape):
-        expected, got = ", ".join(map(str, shape)), ", ".join(map(str, array.shape[1:]))
-        raise InputError(f"The model was trained on inputs of shape [n, {expected}], got [n, {got}].")
+def is_shape(x: Any) -> bool:
+    """Is this the shape of one array, rather than a tree of them?"""
+    return isinstance(x, tuple) and all(isinstance(size, int) for size in x)
+
+
+def _check_shape(array: Any, shape: tuple[int, ...]) -> None:
+    if array.ndim == 0 or tuple(array.shape[1:]) != tuple(shape):
+        expected = ", ".join(map(str, ("n", *shape)))
+        got = ", ".join(map(str, ("n", *array.shape[1:]) if array.ndim else ()))
+        raise InputError(f"The model was trained on inputs of shape [{expected}], got [{got}].")
     if len(array) == 0:
         raise InputError("There are no rows to predict.")
-    if array.dtype.kind == "f" and not isinstance(array, np.memmap) and not np.isfinite(array).all():
-        raise InputError("Inputs contain NaN or infinite values; remove or replace those rows.")
-    return array

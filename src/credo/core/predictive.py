@@ -11,10 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from credo.core import mixture
+from credo.core.batch import pad_rows
 from credo.core.columns import prediction_columns
 from credo.core.entropies import entropies
 from credo.core.likelihood import Likelihood
 from credo.core.mixture import Flat
+from credo.core.numeric import host_doubles, host_targets
 from credo.errors import InputError, Refusal
 
 
@@ -74,7 +76,7 @@ class Predictive:
         for rows, draws in self._chunks():
             count = rows.stop - rows.start
             width = draws.outputs.shape[1]
-            padded = [jnp.asarray(pad_last(x[rows], width)) for x in per_row]
+            padded = [jnp.asarray(pad_rows(x[rows], width)) for x in per_row]
             result = function(self.likelihood, draws, *padded)
             parts.append(jax.tree.map(lambda x, c=count: np.asarray(x)[:c], result))
         return jax.tree.map(lambda *x: np.concatenate(x), *parts)
@@ -90,14 +92,14 @@ class Predictive:
 
     def _canonical(self, targets: Any) -> np.ndarray:
         """The user's targets as the likelihood wants them."""
-        array = np.asarray(targets)
+        array = np.asarray(targets) if self.kind == "classes" else host_doubles(targets, "Targets")
         if array.shape[:1] != (self._rows,):
             raise InputError(f"Expected {self._rows} targets, one for each input, got shape {list(array.shape)}.")
         if self.kind != "classes":
             check_columns(array.shape, 1 if self._flat else self._summary["mean"].shape[-1])
         if self.kind == "real":
             array = (array.reshape(self._rows, -1) - self._shift) / self._scale
-        return self.likelihood.prepare(array)
+        return host_targets(self.likelihood, array)
 
     @cached_property
     def _summary(self) -> dict[str, np.ndarray]:
@@ -268,12 +270,6 @@ class Predictive:
     def mutual_information(self) -> np.ndarray:
         """What knowing θ would tell about y: H[p] − E_θ[H[p_θ]] ≥ 0, in nats."""
         return self._entropies["mutual_information"]
-
-
-def pad_last(rows: np.ndarray, length: int) -> np.ndarray:
-    """Rows repeated at the end up to `length` (repeats are cut off again, and are safe for every function)."""
-    missing = length - len(rows)
-    return rows if missing == 0 else np.concatenate([rows, np.repeat(rows[-1:], missing, axis=0)])
 
 
 def check_columns(shape: tuple[int, ...], columns: int) -> None:

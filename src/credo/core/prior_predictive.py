@@ -13,6 +13,7 @@ from credo.core.likelihood import Likelihood
 from credo.core.mixture import Flat
 from credo.core.model import Model
 from credo.core.network import Variables
+from credo.core.numeric import host_arrays
 from credo.core.posterior import WeightPosterior
 from credo.core.predict import KEEP_BYTES, predict
 from credo.core.predictive import Predictive
@@ -100,20 +101,16 @@ def prior_predictive(
     if outputs is not None and (outputs < 1 or model.likelihood.kind == "classes"):
         raise InputError(f"outputs counts columns of targets that are numbers, at least 1, got {outputs}.")
     model = model.inferring()
-    arrays = jax.tree.map(_checked, inputs)
+    arrays = host_arrays(inputs)
+    for x in jax.tree.leaves(arrays):
+        if x.ndim < 2:
+            raise InputError(f"Inputs are numbers of shape [rows, features], got {list(x.shape)}; use x[:, None].")
     first = jax.tree.map(lambda x: x[:1], arrays)
     targets = model.likelihood.prepare(np.zeros(1 if model.likelihood.kind == "classes" else (1, outputs or 1)))
     batch = Batch(first, targets, np.ones(1, np.float32), np.float32(1))
     shape = jax.tree.map(lambda x: tuple(x.shape[1:]), arrays)
     prior = Unfitted(PriorDraws(model, batch), model, shape, () if outputs is None else (outputs,))
     return _as_prior(predict(key, prior, arrays, num_samples=num_samples, memory=memory))
-
-
-def _checked(x: Any) -> np.ndarray:
-    array = np.asarray(x)
-    if array.ndim < 2 or array.dtype.kind not in "fiub":
-        raise InputError(f"Inputs are numbers of shape [rows, features], got {array.dtype} {list(array.shape)}.")
-    return array.astype(np.float32) if array.dtype == np.float64 or array.dtype.kind == "b" else array
 
 
 def _as_prior(given: Predictive) -> PriorPredictive:

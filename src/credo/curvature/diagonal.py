@@ -66,7 +66,7 @@ class DiagonalSums:
             return jax.lax.scan(one, total, jnp.moveaxis(rows[1], 1, 0))[0]
 
         width = sum(x.size for x in values.values())
-        return over_rows(chunk, self.values, (batch.inputs, jnp.moveaxis(columns, 1, 0)), width)
+        return over_rows(chunk, self.values, batch.inputs, jnp.moveaxis(columns, 1, 0), width)
 
     def spectrum(self, prior: LocalPrior) -> Spectrum:
         """Entry by entry."""

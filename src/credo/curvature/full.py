@@ -49,9 +49,9 @@ class FullSums:
             g = jax.vmap(row)(*rows).reshape(-1, total.shape[0]).astype(total.dtype)
             return total + g.T @ g
 
-        rows = (batch.inputs, jnp.moveaxis(columns, 1, 0))
         width = self.matrix.shape[0] * (columns.shape[0] + columns.shape[2])
-        return FullSums(over_rows(chunk, self.matrix, rows, width), self.shapes, False)
+        matrix = over_rows(chunk, self.matrix, batch.inputs, jnp.moveaxis(columns, 1, 0), width)
+        return FullSums(matrix, self.shapes, False)
 
     def _hessian(self, model: Model, variables: Variables, batch: Batch, values: Arrays) -> jax.Array:
         def one(unit: jax.Array) -> jax.Array:

@@ -46,18 +46,19 @@ def row_jacobian(model: Model, variables: Variables, row: PyTree, values: Arrays
     return flat(jax.jacrev(lambda v: run(v)[0])(values), lead=1)
 
 
-def over_rows(step: Callable[[Any, PyTree], Any], start: Any, rows: PyTree, width: int) -> Any:
-    """Fold `step` over chunks of rows small enough that `width` numbers for each of them stay below `CHUNK`; rows that
-    fill up the last chunk are zero."""
-    count = jax.tree.leaves(rows)[0].shape[0]
+def over_rows(step: Callable[[Any, PyTree], Any], start: Any, inputs: PyTree, columns: jax.Array, width: int) -> Any:
+    """Fold `step` over chunks of (inputs, columns) small enough that `width` numbers for each row stay below `CHUNK`;
+    what fills up the last chunk are copies of its last input with columns of zeros."""
+    count = columns.shape[0]
     size = max(1, min(count, CHUNK // max(1, width)))
     pieces = -(-count // size)
 
-    def cut(x: jax.Array) -> jax.Array:
-        filled = jnp.pad(x, [(0, pieces * size - count)] + [(0, 0)] * (x.ndim - 1))
+    def cut(x: jax.Array, mode: str) -> jax.Array:
+        filled = jnp.pad(x, [(0, pieces * size - count)] + [(0, 0)] * (x.ndim - 1), mode)
         return filled.reshape(pieces, size, *x.shape[1:])
 
-    return jax.lax.scan(lambda carry, chunk: (step(carry, chunk), None), start, jax.tree.map(cut, rows))[0]
+    rows = (jax.tree.map(lambda x: cut(x, "edge"), inputs), cut(columns, "constant"))
+    return jax.lax.scan(lambda carry, chunk: (step(carry, chunk), None), start, rows)[0]
 
 
 def row_chunk(width: int) -> int:

@@ -6,6 +6,7 @@ import jax
 import numpy as np
 
 from credo.core.draws import check_targets
+from credo.core.numeric import host_floats, host_targets
 from credo.core.predict import checked_inputs
 from credo.errors import InputError
 
@@ -22,14 +23,14 @@ def rows_of(data: Any) -> tuple[PyTree, Any, Any]:
 def canonical(fit: Any, data: Any) -> tuple[PyTree, np.ndarray, np.ndarray]:
     """Inputs, targets in the likelihood's own form and weights [n], or a sentence."""
     inputs, targets, weight = rows_of(data)
-    inputs = checked_inputs(fit, inputs)
+    inputs = jax.tree.map(np.asarray, checked_inputs(fit, inputs))
     likelihood = fit.model.likelihood
-    prepared = likelihood.prepare(np.asarray(targets))
+    prepared = host_targets(likelihood, targets)
     rows = len(jax.tree.leaves(inputs)[0])
     if len(prepared) != rows:
         raise InputError(f"Expected {rows} targets, one for each input, got {len(prepared)}.")
     check_targets(fit, prepared)
-    weights = np.ones(rows) if weight is None else np.asarray(weight, np.float64)
+    weights = np.ones(rows) if weight is None else host_floats(weight, "Weights")
     if weights.shape != (rows,):
         raise InputError(f"Expected {rows} weights, one for each row, got shape {list(weights.shape)}.")
     return inputs, prepared, weights

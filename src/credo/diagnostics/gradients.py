@@ -16,6 +16,7 @@ import numpy as np
 from credo.core.batch import Batch
 from credo.core.model import Model
 from credo.core.network import Variables
+from credo.core.numeric import host_arrays, host_floats, host_targets
 from credo.core.tree import Layout
 from credo.diagnostics.data import rows_of
 from credo.errors import InputError
@@ -169,10 +170,10 @@ def step_size_check(
 def _batch(model: Model, data: Any, most: int | None = None) -> Batch:
     """All rows, or an even selection that stands for them."""
     inputs, targets, weight = rows_of(data)
-    y = model.likelihood.prepare(np.asarray(targets))
+    y = host_targets(model.likelihood, targets)
     rows = len(y)
-    weights = np.ones(rows, np.float32) if weight is None else np.asarray(weight, np.float32)
-    inputs = jax.tree.map(lambda x: np.asarray(x, np.float32) if np.asarray(x).dtype.kind == "f" else x, inputs)
+    weights = np.ones(rows, np.float32) if weight is None else host_floats(weight, "Weights").astype(np.float32)
+    inputs = jax.tree.map(np.asarray, host_arrays(inputs))
     batch = Batch(inputs, y, weights, np.float32(rows))
     if most is None or rows <= most:
         return batch

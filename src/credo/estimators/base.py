@@ -15,6 +15,7 @@ import credo
 from credo.auto import AUTO, compete
 from credo.core.likelihood import Likelihood
 from credo.core.model import Model
+from credo.core.numeric import refuse_masked
 from credo.core.predictive import Predictive
 from credo.estimators.build import Asked, decided, make_likelihood, make_method, make_network, make_prior
 from credo.estimators.rows import Standard
@@ -107,6 +108,7 @@ class BayesianEstimator(BaseEstimator):
             (40,)
         """
         check_is_fitted(self)
+        refuse_masked(X, "X")
         X = validate_data(self, X, reset=False, dtype=np.float64)
         key = jax.random.key(self.predict_seed_)
         return credo.predict(key, self.fit_, self.input_scale_.apply(X), num_samples=self.num_samples)

@@ -7,6 +7,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from credo.core.numeric import refuse_masked
 from credo.errors import InputError
 from credo.estimators.base import BayesianEstimator
 from credo.estimators.build import make_likelihood
@@ -49,6 +50,8 @@ class BayesianClassifier(ClassifierMixin, BayesianEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows X [n, features] and labels y [n]; a sample_weight of 2 counts as two equal rows."""
+        refuse_masked(X, "X")
+        refuse_masked(y, "y")
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from credo.core.numeric import refuse_masked
 from credo.core.predictive import Predictive
 from credo.errors import InputError
 from credo.estimators.base import BayesianEstimator
@@ -56,6 +57,8 @@ class BayesianRegressor(RegressorMixin, BayesianEstimator):
 
         A sample_weight of 2 counts as two equal rows, of 0 as none.
         """
+        refuse_masked(X, "X")
+        refuse_masked(y, "y")
         X, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True, ensure_min_samples=2)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         y = np.asarray(y, np.float64)

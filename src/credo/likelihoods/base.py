@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from credo.core.numeric import host_array
 from credo.core.tree import leaf, struct
 from credo.errors import InputError, Refusal
 
@@ -146,16 +147,12 @@ def log_normal_parameters(prior_loc: float, prior_scale: float) -> tuple[float, 
 
 def real_targets(targets: np.ndarray, name: str) -> np.ndarray:
     """Finite numbers of shape [n, k]."""
-    array = np.asarray(targets)
-    if array.dtype.kind not in "fiub":
-        raise InputError(f"The {name} likelihood needs numeric targets, got dtype {array.dtype}.")
+    if np.asarray(targets).dtype.kind not in "fiubOc":
+        raise InputError(f"The {name} likelihood needs numeric targets, got dtype {np.asarray(targets).dtype}.")
+    array = np.asarray(host_array(targets, "Targets")).astype(np.float32)
     if array.ndim not in (1, 2):
         raise InputError(f"Targets must have shape [rows] or [rows, outputs], got {list(array.shape)}.")
-    array = array.astype(np.float32)
-    array = array[:, None] if array.ndim == 1 else array
-    if not np.isfinite(array).all():
-        raise InputError("Targets contain NaN or infinite values; remove or replace those rows.")
-    return array
+    return array[:, None] if array.ndim == 1 else array
 
 
 def count_targets(targets: np.ndarray, name: str) -> np.ndarray:
@@ -169,12 +166,12 @@ def count_targets(targets: np.ndarray, name: str) -> np.ndarray:
 
 def class_targets(targets: np.ndarray, num_classes: int, name: str) -> np.ndarray:
     """Class indices 0 … num_classes − 1 of shape [n]."""
-    array = np.asarray(targets)
-    if array.dtype.kind not in "fiub":
+    if np.asarray(targets).dtype.kind not in "fiubO":
         raise InputError(
-            f"The {name} likelihood needs classes as whole numbers, got dtype {array.dtype}; "
+            f"The {name} likelihood needs classes as whole numbers, got dtype {np.asarray(targets).dtype}; "
             f"encode the labels as 0 to {num_classes - 1}."
         )
+    array = np.asarray(host_array(targets, "Targets", finite=False))
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:

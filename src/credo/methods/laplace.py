@@ -11,6 +11,7 @@ from credo.core.batch import Batch
 from credo.core.method import Info, Method, Phase
 from credo.core.model import Model
 from credo.core.network import Variables
+from credo.core.numeric import host_targets
 from credo.core.tree import Select, leaf, struct
 from credo.curvature import (
     STRUCTURES,
@@ -127,7 +128,7 @@ class Laplace(Method):
         if (self.prior_precision == "validation") != (self.held_out is not None):
             raise InputError('prior_precision="validation" and held_out=(inputs, targets) belong together: give both.')
         if self.held_out is not None:
-            model.likelihood.prepare(np.asarray(self.held_out[1]))
+            host_targets(model.likelihood, self.held_out[1])
         check_prior(model.prior)
         inferred = getattr(model.likelihood, "noise", getattr(model.likelihood, "dispersion", "")) == "inferred"
         return model, ["The noise is taken at its mode; its own spread is left out."] if inferred else []

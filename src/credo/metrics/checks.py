@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from credo.core.numeric import host_floats
 from credo.core.predictive import Predictive
 from credo.errors import InputError, Refusal
 
@@ -27,15 +28,11 @@ def numbers(predictive: Predictive, targets: Any, name: str) -> np.ndarray:
     """Targets as numbers of the shape of the predictions, [n] or [n, k]."""
     if predictive.kind == "classes":
         raise Refusal(f"{name} is a score of numbers; these predictions are classes.")
-    values = np.asarray(targets)
-    if values.dtype.kind not in "fiub":
-        raise InputError(f"{name} needs numeric targets, got dtype {values.dtype}.")
+    values = host_floats(targets, "Targets")
     expected = predictive.mean.shape
     if values.shape != expected:
         raise InputError(f"Expected targets of shape {list(expected)}, got {list(values.shape)}.")
-    if not np.isfinite(values).all():
-        raise InputError("Targets contain NaN or infinite values; remove or replace those rows.")
-    return values.astype(np.float64)
+    return values
 
 
 def two_groups(labels: np.ndarray, name: str) -> None:

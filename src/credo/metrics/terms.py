@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from credo.core.batch import bucket
-from credo.core.predictive import Predictive, pad_last
+from credo.core.batch import bucket, pad_rows, pad_weights
+from credo.core.numeric import host_floats
+from credo.core.predictive import Predictive
 from credo.errors import InputError
 
 
@@ -70,8 +71,8 @@ def checked_weights(weights: Any, rows: int) -> np.ndarray:
     """Weights of rows as numbers [n]: 1 each where None, else finite, at least 0 and not all 0."""
     if weights is None:
         return np.ones(rows)
-    array = np.asarray(weights, np.float64)
-    if array.shape != (rows,) or not (np.isfinite(array) & (array >= 0)).all() or not array.sum() > 0:
+    array = host_floats(weights, "Weights")
+    if array.shape != (rows,) or not (array >= 0).all() or not array.sum() > 0:
         raise InputError(f"Weights must be {rows} numbers of at least 0, not all 0.")
     return array
 
@@ -86,8 +87,8 @@ def evaluate(terms: Terms, weights: np.ndarray) -> Any:
 def padded(arrays: tuple[np.ndarray, ...], weights: np.ndarray) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
     """Arrays of doubles with more rows, of weight 0: tables of similar length share a program."""
     width = bucket(len(weights))
-    longer = tuple(pad_last(_double(array), width) for array in arrays)
-    return longer, np.concatenate([weights, np.zeros(width - len(weights))])
+    longer = tuple(pad_rows(_double(array), width) for array in arrays)
+    return longer, pad_weights(weights, width)
 
 
 def _double(array: Any) -> np.ndarray:

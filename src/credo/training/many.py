@@ -15,6 +15,7 @@ from credo.core.batch import Batch
 from credo.core.method import Method, Phase
 from credo.core.model import Model
 from credo.core.network import Variables
+from credo.core.numeric import host_array, host_arrays
 from credo.core.tree import num_bytes, take
 from credo.data.batches import order
 from credo.errors import Refusal
@@ -74,6 +75,7 @@ def fit_many(
         steps = method.default_steps
     parts = stages(method)
     prepared = [(numbers(part), numbers(part.prepare(model)[0])) for part in parts]
+    data = data._replace(inputs=host_arrays(data.inputs), targets=host_array(data.targets, "Targets", finite=False))
     count, rows = data.targets.shape[:2]
     devices = jax.local_devices()[: max(1, min(len(jax.local_devices()), count))]
     padded = -(-count // len(devices)) * len(devices)

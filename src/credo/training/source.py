@@ -7,8 +7,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from credo.core.batch import Batch, bucket, pad_rows
+from credo.core.batch import Batch, bucket, pad_rows, pad_weights
 from credo.core.model import Model
+from credo.core.numeric import host_arrays, host_floats, host_targets, is_mapped
 from credo.data.batches import Order, random_rows, sweep_rows
 from credo.errors import InputError
 from credo.training.arguments import phase_keys
@@ -22,9 +23,9 @@ class Source:
 
     def __init__(self, model: Model, data: Any, stream: bool | None = None, capacity: int | None = None):
         inputs, targets, weight = _split(data)
-        self.inputs = jax.tree.map(_numeric, inputs)
+        self.inputs = host_arrays(inputs)
+        self.targets = host_targets(model.likelihood, targets)
         self.target_shape = tuple(np.shape(targets)[1:])
-        self.targets = model.likelihood.prepare(targets)
         self.num_rows = len(self.targets)
         self._check_lengths()
         self.capacity = capacity or 0
@@ -33,10 +34,8 @@ class Source:
             self._drop(self.weight > 0)
         leaves = jax.tree.leaves(self.inputs)
         self.bytes = sum(x.nbytes for x in [*leaves, self.targets])
-        mapped = any(isinstance(x, np.memmap) for x in leaves)
+        mapped = any(is_mapped(x) for x in leaves)
         self.streamed = (mapped or self.bytes > _device_room()) if stream is None else stream
-        if not mapped:
-            self._check_finite()
 
     def _check_lengths(self) -> None:
         if self.num_rows == 0:
@@ -49,11 +48,6 @@ class Source:
             if len(x) != self.num_rows:
                 raise InputError(f"Inputs have {len(x)} rows but targets have {self.num_rows}; they must agree.")
 
-    def _check_finite(self) -> None:
-        for x in jax.tree.leaves(self.inputs):
-            if x.dtype.kind == "f" and not np.isfinite(x).all():
-                raise InputError("Inputs contain NaN or infinite values; remove or replace those rows.")
-
     def _drop(self, keep: np.ndarray) -> None:
         self.inputs = jax.tree.map(lambda x: x[keep], self.inputs)
         self.targets, self.weight = self.targets[keep], self.weight[keep]
@@ -65,7 +59,7 @@ class Source:
         length = bucket(rows if self.streamed else max(rows, self.capacity))
         arrays = jax.tree.map(lambda x: pad_rows(np.asarray(x[:rows]), length), self.inputs)
         batch = Batch(
-            arrays, pad_rows(self.targets[:rows], length), pad_rows(self.weight[:rows], length),
+            arrays, pad_rows(self.targets[:rows], length), pad_weights(self.weight[:rows], length),
             np.float32(self.num_rows),
         )  # fmt: skip
         return jax.device_put(batch, sharding)
@@ -96,18 +90,10 @@ def _split(data: Any) -> tuple[Any, Any, Any]:
     return data[0], data[1], data[2] if len(data) == 3 else None
 
 
-def _numeric(x: Any) -> np.ndarray:
-    """Arrays as they are where large (memory maps), else float32; integers (tokens, pixels) keep their type."""
-    array = x if isinstance(x, np.ndarray) else np.asarray(x)
-    if array.dtype.kind not in "fiub":
-        raise InputError(f"Inputs must be numeric, got dtype {array.dtype}.")
-    return array.astype(np.float32) if array.dtype == np.float64 or array.dtype.kind == "b" else array
-
-
 def _weights(weight: Any, rows: int) -> np.ndarray:
     if weight is None:
         return np.ones(rows, np.float32)
-    array = np.asarray(weight, np.float32)
+    array = host_floats(weight, "Weights").astype(np.float32)
     if array.shape != (rows,) or not np.isfinite(array).all() or (array < 0).any() or not array.any():
         raise InputError(f"Weights must be {rows} finite numbers of at least 0, not all 0.")
     return array

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from credo.core.numeric import host_arrays
 from credo.core.predict import predict
 from credo.core.predictive import Predictive
 from credo.errors import InputError, Refusal
@@ -58,6 +59,8 @@ def acquisition_scores(
     if acquisition not in ACQUISITIONS:
         raise InputError(f"Unknown acquisition {acquisition!r}; choose one of {', '.join(ACQUISITIONS)}.")
     key_draws, key_own = jax.random.split(key)
+    pool = host_arrays(pool, "The pool's inputs")
+    targets = None if targets is None else host_arrays(targets, "The target rows")
     rows = len(jax.tree.leaves(pool)[0])
     if acquisition == "random":
         return np.asarray(jax.random.uniform(key_own, (rows,)))
@@ -118,7 +121,7 @@ def _epig(
     if targets is None:
         total = len(jax.tree.leaves(pool)[0])
         chosen = np.asarray(jax.random.permutation(key_rows, total)[:TARGET_ROWS])
-        targets = jax.tree.map(lambda x: np.asarray(x)[chosen], pool)
+        targets = jax.tree.map(lambda x: x[chosen], pool)
     total, count = (len(jax.tree.leaves(tree)[0]) for tree in (pool, targets))
     both = jax.tree.map(lambda a, b: np.concatenate([np.asarray(a), np.asarray(b)]), pool, targets)
     predictive = predict(key, fit, both, num_samples=num_samples)

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from credo.applications.active.acquisition import acquisition_scores, class_draws, mean_draws
+from credo.core.numeric import host_arrays
 from credo.core.predict import predict
 from credo.errors import InputError
 
@@ -53,6 +54,7 @@ def choose(
         >>> sorted(credo.applications.active.choose(jax.random.key(1), fit, pool, 2, "batch_bald").tolist())[-1]
         3
     """
+    pool = host_arrays(pool, "The pool's inputs")
     rows = len(jax.tree.leaves(pool)[0])
     if not 1 <= size <= rows:
         raise InputError(f"A batch has at least one row and at most those of the pool, {rows}; got {size}.")

@@ -14,6 +14,7 @@ from credo.applications.active.batches import choose
 from credo.applications.active.result import ActiveLearning
 from credo.core.batch import bucket
 from credo.core.model import Model
+from credo.core.numeric import host_arrays
 from credo.core.predict import predict
 from credo.errors import InputError
 from credo.registry import build_method
@@ -79,6 +80,7 @@ def learn(
         [10, 15, 20]
     """
     method = build_method(method)
+    pool = host_arrays(pool, "The pool's inputs")
     total = len(jax.tree.leaves(pool)[0])
     first = _first_rows(key, start, total)
     if acquisition not in ACQUISITIONS:
@@ -108,7 +110,7 @@ def learn(
         began = time.perf_counter()
         # A round is known by its number of labels: a run that goes on draws what it would have drawn.
         key_fit, key_score, key_choice = jax.random.split(jax.random.fold_in(key, len(result.rows)), 3)
-        data = (jax.tree.map(lambda x: np.asarray(x)[result.rows], pool), targets)
+        data = (jax.tree.map(lambda x: x[result.rows], pool), targets)
         result.fit = fit(key_fit, model, data, method, **options)
         result.sizes.append(len(result.rows))
         if test is not None:
@@ -153,7 +155,7 @@ def _chosen(
         left = left[np.sort(drawn)]
     if acquisition == "random":
         return left[np.asarray(jax.random.permutation(key_own, len(left)))[:size]]
-    rows = jax.tree.map(lambda x: np.asarray(x)[left], pool)
+    rows = jax.tree.map(lambda x: x[left], pool)
     return left[choose(key_own, result.fit, rows, size, acquisition, num_samples=num_samples)]
 
 

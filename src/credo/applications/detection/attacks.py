@@ -9,9 +9,9 @@ import numpy as np
 
 from credo.applications.detection.centre import centre_of, in_memory
 from credo.applications.detection.climb import climb, noise
-from credo.core.batch import bucket
+from credo.core.batch import bucket, pad_rows
+from credo.core.numeric import host_targets
 from credo.core.predict import checked_inputs, predict
-from credo.core.predictive import pad_last
 from credo.errors import InputError, Refusal
 from credo.training.progress import tracked
 
@@ -199,7 +199,7 @@ def _classes(likelihood: Any, labels: Any, rows: int, name: str) -> np.ndarray:
     array = np.asarray(labels)
     if array.shape[:1] != (rows,):
         raise InputError(f"Expected {rows} {name}, one for each input, got shape {list(array.shape)}.")
-    return likelihood.prepare(array)
+    return host_targets(likelihood, array)
 
 
 def _moved(
@@ -224,7 +224,7 @@ def _moved(
     width = min(most, bucket(len(x)))
     parts = []
     for first in tracked(range(0, len(x), width), str(how), len(x), lambda first: min(width, len(x) - first)):
-        rows, own = (pad_last(a[first : first + width], width) for a in (x, classes))
+        rows, own = (pad_rows(a[first : first + width], width) for a in (x, classes))
         keys = (key_draws, jax.random.fold_in(key_start, first))
         try:
             found = climb(

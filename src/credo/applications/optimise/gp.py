@@ -9,7 +9,7 @@ import numpy as np
 from credo.applications.optimise import hyper
 from credo.applications.optimise.belief import Fitted, MixedBelief, NormalBelief, as_numpy
 from credo.applications.optimise.targets import room, standardised
-from credo.core.batch import pad_rows
+from credo.core.batch import pad_rows, pad_weights
 from credo.errors import InputError, Refusal
 
 PyTree = Any
@@ -65,7 +65,7 @@ class GaussianProcess:
         size = room(len(x))
         known = None if self.noise is None else np.log(np.clip((self.noise / scale) ** 2, hyper.LEAST, hyper.MOST))
         with jax.enable_x64(True):
-            rows = pad_rows(x, size), pad_rows(y, size), pad_rows(np.ones(len(x)), size)
+            rows = pad_rows(x, size), pad_rows(y, size), pad_weights(np.ones(len(x)), size)
             data = [jnp.asarray(a, jnp.float64) for a in rows]
             noise = None if known is None else jnp.asarray(known, jnp.float64)
             ends, values = (np.asarray(a) for a in hyper.searched(jnp.asarray(hyper.starts(x.shape[1])), *data, noise))
