@@ -1,13 +1,16 @@
 """Simulation-based calibration: is the truth a draw like the others?
 
-θ ~ p(θ), y ~ p(y|θ), θ_1 … θ_L ~ p(θ|y): the rank of any quantity of θ among those of the draws is uniform on 0 … L
-if, and for enough quantities only if, the draws come from the posterior. Talts et al. (2018), Validating Bayesian
-inference algorithms with simulation-based calibration.
+θ ~ p(θ), y ~ p(y|θ), θ_1 … θ_L ~ p(θ|y): the rank of any quantity of (θ, y) among those of the draws is uniform on
+0 … L if, and for enough quantities only if, the draws come from the posterior. Talts et al. (2018), Validating Bayesian
+inference algorithms with simulation-based calibration. Quantities of θ alone do not tell the posterior from the prior,
+under which their ranks are uniform, too: the likelihood log p(y|θ) of the simulated data is ranked with them. Modrák et
+al. (2023), Simulation-based calibration checking for Bayesian computation: the choice of test quantities shapes
+sensitivity.
 """
 
 import dataclasses
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -29,6 +32,7 @@ from credo.training.many import fit_many
 PyTree = Any
 DRAWS = 99
 THIN = 5
+LIKELIHOOD = "log p(y|θ)"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,8 +108,9 @@ class Calibration:
         rate = f"false-alarm rate {self.false_alarms:g}"
         if self.passed:
             return f"{head} ranks of all {len(self.names)} quantities are uniform ({rate})."
+        shape = _fit if self.names[worst] == LIKELIHOOD else _shape
         return (
-            f"{head} ranks are not uniform; {self.names[worst]} is {_shape(self.ranks[:, worst], self.draws)} "
+            f"{head} ranks are not uniform; {self.names[worst]} is {shape(self.ranks[:, worst], self.draws)} "
             f"(p = {self.tests[worst].p_value:.2g}, {rate} over {len(self.names)} quantities)."
         )
 
@@ -129,45 +134,67 @@ def _shape(ranks: np.ndarray, most: int) -> str:
     return "too narrow (the posterior is too sure)" if spread > 1 else "too wide (the posterior is too unsure)"
 
 
+def _fit(ranks: np.ndarray, most: int) -> str:
+    """What non-uniform ranks of the likelihood mean."""
+    high = np.mean((ranks + 0.5) / (most + 1)) > 0.5
+    return f"too {'low' if high else 'high'} (draws fit the data {'worse' if high else 'better'} than the truth does)"
+
+
+class Simulated(NamedTuple):
+    """One simulation: targets, and what they came from."""
+
+    inputs: jax.Array  # [n, d]
+    places: jax.Array  # [m, d]
+    targets: jax.Array
+    outputs: jax.Array  # f at the places, then at the inputs [m + n, out]
+    noise: PyTree  # the likelihood's parameters
+
+
 @dataclasses.dataclass(frozen=True)
 class _Ranker:
-    """Ranks of the true quantities among `num` draws; ties are broken at random. Equal rankers are one program."""
+    """Ranks of the true quantities among `num` draws. Equal rankers are one program.
+
+    Draws of one call are joint for places and inputs. The truth's own quantities are computed beside those of the
+    draws, by the same program: quantities of few values tie, and ties, which are broken at random, must be exact.
+    """
 
     num: int
 
-    def __call__(self, key: jax.Array, model: Model, posterior: Any, extra: PyTree) -> jax.Array:
-        places, truth = extra
+    def __call__(self, key: jax.Array, model: Model, posterior: Any, true: Simulated) -> jax.Array:
         key_draw, key_tie = jax.random.split(key)
-        draws = posterior.outputs(key_draw, model, places, self.num)
+        draws = posterior.outputs(key_draw, model, jnp.concatenate([true.places, true.inputs]), self.num)
         members, each = draws.values.shape[:2]
         # Points and ensembles have fewer draws: each then counts several times.
         index = jnp.arange(self.num) * (members * each) // self.num
         flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:])[index], (draws.values, draws.likelihood))
-        values = jax.vmap(partial(_quantities, model.likelihood))(*flat)
+        both = jax.tree.map(
+            lambda x, d: jnp.concatenate([x[None].astype(d.dtype), d]), (true.outputs, true.noise), flat
+        )
+        truth, values = jnp.split(jax.vmap(partial(_quantities, model.likelihood, true.targets))(*both), [1])
         less, equal = (values < truth).sum(0), (values == truth).sum(0)
         tie = jax.random.uniform(key_tie, less.shape) * (equal + 1)
         return less + jnp.floor(tie).astype(less.dtype)
 
 
-def _quantities(likelihood: Any, outputs: jax.Array, params: PyTree) -> jax.Array:
-    """Function values at the places (class probabilities but the last), and the likelihood's own parameters."""
-    if likelihood.kind == "classes":
-        values = jnp.exp(likelihood.log_probs(params, outputs))[:, :-1]
-    else:
-        values = outputs
-    return jnp.concatenate([values.ravel(), *(jnp.ravel(x) for x in jax.tree.leaves(params))])
+def _quantities(likelihood: Any, targets: jax.Array, outputs: jax.Array, params: PyTree) -> jax.Array:
+    """Function values at the places (class probabilities but the last), the likelihood's own parameters, and
+    log p(y|θ) of the targets."""
+    here, there = jnp.split(outputs, [len(outputs) - len(targets)])
+    values = jnp.exp(likelihood.log_probs(params, here))[:, :-1] if likelihood.kind == "classes" else here
+    fit = likelihood.log_prob(params, there, targets).sum()
+    return jnp.concatenate([values.ravel(), *(jnp.ravel(x) for x in jax.tree.leaves(params)), fit[None]])
 
 
-def _simulate(setting: Setting, key: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Targets and true quantities of one simulation."""
+def _simulate(setting: Setting, key: jax.Array) -> Simulated:
     key_prior, key_data = jax.random.split(key)
     model, rows = setting.model, len(setting.inputs)
     batch = Batch(setting.inputs, setting.targets, np.ones(rows, np.float32), np.float32(rows))
     variables: Variables = model.sample_prior(key_prior, batch)
     noise = model.complete(variables.params)["likelihood"]
-    targets = model.likelihood.sample(key_data, noise, model.outputs(variables, setting.inputs)[0])
-    truth = _quantities(model.likelihood, model.outputs(variables, setting.places)[0], noise)
-    return targets, truth
+    places, inputs = jnp.asarray(setting.places), jnp.asarray(setting.inputs)
+    outputs = model.outputs(variables, jnp.concatenate([places, inputs]))[0]
+    targets = model.likelihood.sample(key_data, noise, outputs[len(places) :])
+    return Simulated(inputs, places, targets, outputs, noise)
 
 
 def calibrate(
@@ -193,7 +220,8 @@ def calibrate(
         draws: L, the truth is ranked among so many.
         thin: steps between kept draws of a chain; ranks need draws that are about independent.
         steps: of methods that keep no draws; None takes the method's own number.
-        false_alarms: probability that a right method fails, over all quantities (Bonferroni).
+        false_alarms: probability that a right method fails, over all quantities (Bonferroni): function values, the
+            likelihood's own parameters, and log p(y|θ).
         seed: the same seed gives the same ranks.
         fitted_model: fit this model instead of the one that simulates (to test the test).
         settings: of the method, where it is given by name; those that are enough on small problems by default.
@@ -219,15 +247,14 @@ def calibrate(
         built = dataclasses.replace(built, chains=1)
     keeps = stages(built)[-1].phases(64, 1)[-1].keeps_draws
     key_data, key_fit = jax.random.split(jax.random.key(seed))
-    targets, truth = jax.jit(jax.vmap(partial(_simulate, setting)))(jax.random.split(key_data, simulations))
+    true = jax.jit(jax.vmap(partial(_simulate, setting)))(jax.random.split(key_data, simulations))
+    true = jax.tree.map(np.asarray, true)
     rows = len(setting.inputs)
     data = Batch(
-        np.broadcast_to(setting.inputs, (simulations, *setting.inputs.shape)), np.asarray(targets),
-        np.ones((simulations, rows), np.float32), np.full(simulations, rows, np.float32),
-    )  # fmt: skip
-    places = np.broadcast_to(setting.places, (simulations, *setting.places.shape))
+        true.inputs, true.targets, np.ones((simulations, rows), np.float32), np.full(simulations, rows, np.float32)
+    )
     ranks = fit_many(
-        key_fit, built, fitted_model or setting.model, data, _Ranker(draws), extra=(places, np.asarray(truth)),
+        key_fit, built, fitted_model or setting.model, data, _Ranker(draws), extra=true,
         steps=draws * thin if keeps else steps, thin=thin if keeps else 1, group=simulations,
     )  # fmt: skip
     tests = [uniformity(column, draws, false_alarms / ranks.shape[1]) for column in ranks.T]
@@ -245,8 +272,9 @@ def _names(setting: Setting) -> list[str]:
     at = ["(" + ", ".join(f"{v:g}" for v in place) + ")" for place in setting.places]
     values = [f"{letter}{at[i]}" + (f"[{c}]" if width > 1 else "") for i in range(len(at)) for c in range(width)]
     noise = variables.params["likelihood"]
-    return values + [
+    own = [
         path if np.size(x) == 1 else f"{path}[{i}]"
         for path, x in zip(paths(noise), jax.tree.leaves(noise))
         for i in range(int(np.prod(x.shape)))
     ]
+    return [*values, *own, LIKELIHOOD]
