@@ -155,7 +155,7 @@ def _means(
             return _row_means(key, part, model, block(), None, points)[0]
 
         return iter(in_pieces(at, posterior, num, blocks)), posterior.chosen_weights(num)
-    posterior = jax.device_put(posterior)
+    posterior = jax.device_put(posterior.joint_at(block() for block in blocks))
     made = [_row_means(key, posterior, model, block(), num, points) for block in blocks]
     return (np.asarray(means) for means, _ in made), made[0][1]
 

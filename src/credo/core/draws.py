@@ -40,7 +40,8 @@ def function_draws(key: jax.Array, fit: Any, inputs: PyTree, num: int | None = N
         num: draws over all members; None takes all stored draws, or 200 for each member of a distribution.
     """
     rows, width, block = _blocks(fit, inputs, num)
-    starts, posterior, model = range(0, rows, width), fit.posterior, fit.model
+    starts, model = range(0, rows, width), fit.model
+    posterior = fit.posterior.joint_at(block(start) for start in starts)
     if getattr(posterior, "on_disk", False):
         made: Any = disk_outputs(key, posterior, model, [partial(block, s) for s in starts], num)
     else:
@@ -62,7 +63,8 @@ def log_likelihood_draws(key: jax.Array, fit: Any, inputs: PyTree, targets: Any,
         raise InputError(f"Expected {rows} targets, one for each input, got {len(canonical)}.")
     check_targets(fit, canonical)
     rows, width, block = _blocks(fit, inputs, num)
-    starts, posterior = range(0, rows, width), fit.posterior
+    starts = range(0, rows, width)
+    posterior = fit.posterior.joint_at(block(start) for start in starts)
 
     def at(part: Any, start: int, num: int | None) -> jax.Array:
         y = pad_rows(canonical[start : start + width], width)

@@ -1,5 +1,6 @@
 """What a posterior is, and the part that all posteriors over weights share."""
 
+from collections.abc import Iterable
 from functools import partial
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -29,6 +30,11 @@ class Posterior(Protocol):
 
     def outputs(self, key: jax.Array, model: Model, inputs: PyTree, num: int) -> Draws:
         """About `num` draws of f(x) over all members."""
+        ...
+
+    def joint_at(self, blocks: Iterable[PyTree]) -> "Posterior":
+        """The posterior of which one draw is one function at the inputs of all these blocks, even where `outputs` is
+        asked for one block after another with the same key."""
         ...
 
     def num_draws(self, num: int | None) -> tuple[int, int]:
@@ -68,6 +74,10 @@ class WeightPosterior:
         if mode == "sampled":
             return self
         raise Refusal(f'This posterior predicts with mode="sampled" only, got {mode!r}.')
+
+    def joint_at(self, blocks: Iterable[PyTree]) -> Any:
+        """Itself: a draw of the weights is one function everywhere."""
+        return self
 
     def draw(self, key: jax.Array, member: jax.Array, index: jax.Array) -> Variables:
         """The draw with this index of this member."""

@@ -87,8 +87,8 @@ def predict(
     model = fit.model
     posterior = fit.posterior if mode is None else fit.posterior.view(mode)
     on_disk = getattr(posterior, "on_disk", False)
-    posterior = posterior if on_disk else jax.device_put(posterior)
     inputs = checked_inputs(fit, inputs)
+    posterior = posterior if on_disk else jax.device_put(posterior.joint_at([inputs]))
     rows = len(jax.tree.leaves(inputs)[0])
     # Few rows are padded to one width: one program for them all, and a row's answer does not depend on its company.
     width = max(bucket(rows), FEW_ROWS)

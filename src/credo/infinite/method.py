@@ -16,7 +16,8 @@ from credo.errors import InputError, Refusal
 from credo.infinite.kernels import Kernel
 from credo.infinite.laplace import Rows, find_mode, smooth_evidence
 from credo.infinite.limit import check_limit, limit
-from credo.infinite.posterior import FunctionPosterior, to_bits
+from credo.infinite.posterior import FunctionPosterior
+from credo.infinite.process import to_bits
 from credo.infinite.regression import Solved, factor, regression
 from credo.infinite.search import Search, climb
 from credo.likelihoods import Gaussian

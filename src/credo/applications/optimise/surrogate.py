@@ -15,7 +15,8 @@ from credo.core import mixture
 from credo.core.model import Model
 from credo.errors import InputError
 from credo.infinite.kernels import Kernel
-from credo.infinite.posterior import FunctionPosterior, from_bits
+from credo.infinite.posterior import FunctionPosterior
+from credo.infinite.process import from_bits
 from credo.likelihoods import gaussian
 from credo.networks.mlp import mlp
 from credo.priors import fan_in_normal
