@@ -19,3 +19,7 @@ class NoDensity(CredoError):
 
 class ArtifactError(CredoError):
     """A run directory cannot be read: missing, damaged, foreign or of a newer format."""
+
+
+class Unwritable(ArtifactError):
+    """A file or folder cannot be written: a full disk, a place that is closed; what was there before is still there."""

@@ -9,7 +9,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-from credo.errors import ArtifactError, InputError
+from credo.errors import InputError, Unwritable
 
 
 @contextmanager
@@ -39,9 +39,7 @@ def replaced_folder(
         _swap(building, folder, aside, keep)
     except OSError as error:
         reason = error.strerror or str(error)
-        raise ArtifactError(
-            f"Cannot write the folder {folder}: {reason}; make room or choose another place."
-        ) from error
+        raise Unwritable(f"Cannot write the folder {folder}: {reason}; make room or choose another place.") from error
     finally:
         shutil.rmtree(building, ignore_errors=True)
 

@@ -115,10 +115,29 @@ def test_another_table_is_not_resumed(case, credo, killed, table, tmp_path):
 
 def test_a_damaged_job_is_a_sentence(credo, killed, tmp_path):
     run = copied(killed["killed"][0], tmp_path)
-    (run / "checkpoint" / "job.json").write_text('{"table": 3}')
+    path = run / "checkpoint" / "job.json"
+    other_seed = path.read_text().replace('"seed": 0', '"seed": 1')
+    for text in ('{"table": 3}', "[]", "[" * 100_000, other_seed):
+        path.write_text(text)
+        result = credo("resume", run)
+        assert result.exit_code == 2
+        assert "damaged" in result.stderr
+
+
+def test_a_damaged_checkpoint_is_said_and_the_one_before_it_used(credo, killed, whole, tmp_path):
+    run = copied(killed["killed"][0], tmp_path)
+    records = sorted((run / "checkpoint" / "state").iterdir())
+    records[-1].write_bytes(records[-1].read_bytes()[:-1])
+    if len(records) == 1:  # killed at its first checkpoint
+        result = credo("resume", run)
+        assert result.exit_code == 2
+        assert "fit again" in result.stderr
+        return
     result = credo("resume", run)
-    assert result.exit_code == 2
-    assert "damaged" in result.stderr
+    assert result.exit_code == 0, result.stderr
+    assert "The newest checkpoint was damaged" in result.stdout
+    assert "The newest checkpoint was damaged" in (run / "status.json").read_text()
+    assert (run / SAME[0]).read_bytes() == (whole / SAME[0]).read_bytes()
 
 
 def test_a_full_disk_at_the_end_loses_nothing(credo, killed, whole, tmp_path, monkeypatch):

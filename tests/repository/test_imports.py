@@ -25,10 +25,10 @@ LAYERS = [
     {"cli"},
 ]
 EVERYWHERE = {"errors", "programs", "registry", "runtime"}
-# Saving a run is one idea in five files.
-FAMILY = {"runs": "artifacts", "codec": "artifacts", "folders": "artifacts", "tensors": "artifacts"}
+# Saving a run is one idea in four files.
+FAMILY = {"runs": "artifacts", "codec": "artifacts", "folders": "artifacts"}
 # Packages beside the layers: they know core alone. Who may use them: the first layer that may, and all above it.
-BESIDE = {"data": "training", "networks": "audit", "adapters": "audit"}
+BESIDE = {"data": "training", "tensors": "training", "networks": "audit", "adapters": "audit"}
 EXCEPTIONS = {
     ("adapters/density.py", "likelihoods"): "from_density is a whole model: its likelihood is the density itself",
     ("adapters/density.py", "priors"): "likewise, under a flat prior",

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from credo.errors import ArtifactError
+from credo.errors import Unwritable
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
@@ -15,4 +15,4 @@ def write_whole(path: Path, content: str | bytes) -> None:
         os.replace(part, path)
     except OSError as error:
         part.unlink(missing_ok=True)
-        raise ArtifactError(f"Cannot write {path}: {error.strerror or error}; make room first.") from error
+        raise Unwritable(f"Cannot write {path}: {error.strerror or error}; make room first.") from error

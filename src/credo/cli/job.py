@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from credo.errors import ArtifactError, InputError
+from credo.errors import ArtifactError, InputError, Unwritable
 
 CHECKPOINT = "checkpoint"
 
@@ -38,10 +38,16 @@ class Job:
     def write(self, run: Path) -> None:
         """Put the job into the run's checkpoint folder, whole or not at all."""
         path = job_file(run)
-        path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_name(f".{path.name}.{os.getpid()}")
-        part.write_text(json.dumps(dataclasses.asdict(self), indent=1))
-        os.replace(part, path)
+        plain = dataclasses.asdict(self)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            part.write_text(json.dumps(plain | {"seal": _seal(plain)}, indent=1))
+            os.replace(part, path)
+        except OSError as error:
+            raise Unwritable(f"Cannot write to {run}: {error.strerror or error}; make room first.") from error
+        finally:
+            part.unlink(missing_ok=True)
 
     def check_table(self) -> None:
         """Raise a sentence where the table is gone or is another one."""
@@ -66,12 +72,18 @@ def read_job(run: Path) -> Job:
     """The job of an unfinished run, or a sentence."""
     try:
         plain = json.loads(job_file(run).read_bytes())
+        seal = plain.pop("seal")
         job = Job(**plain)
-        if not isinstance(job.target, list) or not isinstance(job.settings, dict):
-            raise ValueError("not a job")
-    except (ValueError, TypeError, OSError) as error:
+        if seal != _seal(plain):
+            raise ValueError("not what was written")
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OSError) as error:
         raise ArtifactError(f"The file {job_file(run)} is damaged; remove the run and fit again.") from error
     return job
+
+
+def _seal(plain: dict[str, Any]) -> str:
+    """A digest of all that a job says: a run must not go on with another seed or another number of steps."""
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
 
 def digest(path: str | os.PathLike[str]) -> str:

@@ -21,7 +21,7 @@ from credo.data.encoder import Arrays, TableEncoder
 from credo.data.splits import split_rows
 from credo.data.tables import read_with_notes
 from credo.data.targets import choose_task
-from credo.errors import ArtifactError, InputError, Refusal
+from credo.errors import InputError, Refusal, Unwritable
 from credo.folders import check_replaceable
 from credo.recipes import build, table_model
 from credo.training.fit import seconds
@@ -130,8 +130,8 @@ def train(job: Job, out: Path, prepared: Prepared, resuming: bool = False) -> di
         if not resuming:
             _forget(out, new)
         raise
-    except ArtifactError as error:
-        raise ArtifactError(f"{error} Nothing is lost: then `credo resume {out}`.") from error
+    except Unwritable as error:
+        raise Unwritable(f"{error} Nothing is lost: then `credo resume {out}`.") from error
     except KeyboardInterrupt:
         say(f"Stopped; `credo resume {out}` continues.")
         raise
@@ -144,15 +144,13 @@ def train(job: Job, out: Path, prepared: Prepared, resuming: bool = False) -> di
 
 
 def _fit(job: Job, out: Path, prepared: Prepared) -> Any:
-    from safetensors import SafetensorError
-
     try:
         return credo.fit(
             jax.random.key(job.seed), prepared.model, prepared.train[:3], prepared.method, steps=job.steps,
             budget=job.budget, batch_size=job.batch_size, checkpoint=credo.Checkpoint(out / CHECKPOINT, job.every),
         )  # fmt: skip
-    except (OSError, SafetensorError) as error:
-        raise ArtifactError(f"Cannot write to {out} ({error}); make room.") from error
+    except OSError as error:
+        raise Unwritable(f"Cannot write to {out}: {error.strerror or error}; make room.") from error
 
 
 def scores(result: Any, prepared: Prepared, seed: int) -> dict[str, Any]:

@@ -1,23 +1,33 @@
 """Draws in a file: appended while a fit runs, looked at through a memory map when it is done."""
 
+import hashlib
 import math
 import os
+import shutil
 import tempfile
 import weakref
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
 from credo.core.pieces import mapping, read
-from credo.errors import ArtifactError
+from credo.errors import ArtifactError, Unwritable
 from credo.runtime import cache_folder
 
 PyTree = Any
 ALIGNED = 64  # bytes at which every array of a row begins
 WRITE_BYTES = 2**26  # rows that are put together at once
+
+
+class Stretch(NamedTuple):
+    """Bytes of a file, and what they are."""
+
+    start: int
+    stop: int
+    sha256: str
 
 
 class DrawFile:
@@ -40,6 +50,7 @@ class DrawFile:
         ends = np.cumsum([0] + [-(-size // ALIGNED) * ALIGNED for size in sizes])
         self._slices = [slice(int(a), int(a) + size) for a, size in zip(ends, sizes)]
         self._row = int(ends[-1])
+        self._path, self._told, self._digest = path, count, hashlib.sha256()
         self._folder = cache_folder().parent / "draws" if path is None else path.parent
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
@@ -57,27 +68,59 @@ class DrawFile:
 
     def append(self, draws: Sequence[np.ndarray]) -> None:
         """Write draws [member, draw, ...] at the end; where that fails, those before stay."""
-        total, step = draws[0].shape[1], self.at_once
+        total, step, digest = draws[0].shape[1], self.at_once, self._digest.copy()
         try:
             for start in range(0, total, step):
-                self._write([x[:, start : start + step] for x in draws], self.count + start)
+                rows = self._rows([x[:, start : start + step] for x in draws])
+                self._write(rows, self.count + start)
+                if self._path is not None:
+                    digest.update(rows)
         except OSError as error:
             raise self._refused(error) from error
-        self.count += total
+        self.count, self._digest = self.count + total, digest
 
-    def _write(self, draws: Sequence[np.ndarray], place: int) -> None:
+    def _rows(self, draws: Sequence[np.ndarray]) -> np.ndarray:
         rows = np.zeros((draws[0].shape[1], self._row), np.uint8)
         for x, where in zip(draws, self._slices):
             flat = np.ascontiguousarray(np.swapaxes(x, 0, 1)).reshape(len(rows), math.prod(x.shape) // len(rows))
             rows[:, where] = flat.view(np.uint8)
+        return rows
+
+    def _write(self, rows: np.ndarray, place: int) -> None:
         self._file.seek(place * self._row)
         left = rows.data.cast("B")
         while left:  # the system may take less than all at once
             left = left[self._file.write(left) :]
 
-    def sync(self) -> None:
-        """Hand everything to the disk: a checkpoint is about to count on it."""
+    def sync(self) -> Stretch:
+        """Hand everything to the disk, because a checkpoint is about to count on it; gives what is new since the last
+        call."""
         os.fsync(self._file.fileno())
+        new = Stretch(self._told * self._row, self.count * self._row, self._digest.hexdigest())
+        self._told, self._digest = self.count, hashlib.sha256()
+        return new
+
+    def tell_again(self) -> None:
+        """Let the next `sync` give everything; where the file was removed, write it again from what is still open."""
+        self._told, self._digest = 0, hashlib.sha256()
+        if self._path is not None and not self._path.exists():
+            try:
+                self._copy_to(self._path)
+            except OSError as error:
+                raise self._refused(error) from error
+        self._file.seek(0)
+        left = self.count * self._row
+        while left and (piece := self._file.read(min(left, WRITE_BYTES))):
+            self._digest.update(piece)
+            left -= len(piece)
+
+    def _copy_to(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        new = _open(self._folder, path)
+        weakref.finalize(self, new.close)
+        self._file.seek(0)
+        shutil.copyfileobj(self._file, new)
+        self._file = new
 
     def draws(self) -> list[np.ndarray]:
         """Read-only memory maps [member, draw, ...] of the draws so far; they outlive this object and the file."""
@@ -91,8 +134,8 @@ class DrawFile:
         """Arrays without draws that say shapes and types."""
         return [np.zeros((shape[0], 0, *shape[1:]), dtype) for dtype, shape in self._parts]
 
-    def _refused(self, error: OSError) -> ArtifactError:
-        return ArtifactError(
+    def _refused(self, error: OSError) -> Unwritable:
+        return Unwritable(
             f"Cannot write draws to {self._folder}: {error.strerror or error}; make room, or keep fewer draws with "
             "thin. What was drawn before is kept."
         )

@@ -1,8 +1,16 @@
-"""Checkpoints: Orbax for the state, one safetensors file for each stretch of trace and draws.
+"""Checkpoints: a record of where the fit is, which names every file that belongs to it with its digest.
 
-Draws that are too many for memory lie in files of their own, to which a fit appends; see `credo.training.record`.
+state/NUMBER            the record: the host's part, and the files of this checkpoint
+carry/NUMBER            key and state of every member
+starts/STAGE-PHASE-…    the carry at the first step of the phase
+segments/STAGE-PHASE-…  metrics and draws between two checkpoints
+draws/STAGE-PHASE-…     draws that are too many for memory, to which the fit appends; see `credo.training.record`
+
+A record is written last, so a kill leaves the one before it. The last two are kept: where a file of the newest is
+damaged, the fit goes on from the other.
 """
 
+import dataclasses
 import os
 import shutil
 from pathlib import Path
@@ -11,10 +19,67 @@ from typing import Any
 import jax
 import numpy as np
 
-from credo.core.tree import paths
-from credo.errors import ArtifactError, InputError
+from credo.errors import ArtifactError, InputError, Unwritable
+from credo.training.host import Host
+from credo.training.sealed import check, read_arrays, read_record, write_arrays, write_record
 
 PyTree = Any
+FORMAT = 1
+KINDS = ("carry", "starts", "segments")
+
+
+@dataclasses.dataclass(frozen=True)
+class Saved:
+    """A checkpoint whose files are what the fit wrote.
+
+    host: the host's part; carry, start: names of files; files: what is known of each by name; trouble: what is wrong
+    with the checkpoint after it, "" where this is the newest.
+    """
+
+    folder: Path
+    host: Host
+    carry: str
+    start: str
+    files: dict[str, dict[str, Any]]
+    trouble: str = ""
+
+    @staticmethod
+    def read(folder: Path, number: int) -> "Saved":
+        """The checkpoint of this number; ArtifactError, as the end of a sentence, where anything is damaged."""
+        document = read_record(folder / "state" / _digits(number))
+        if document.get("format") != FORMAT or document["number"] != number:
+            raise ArtifactError(f"state/{_digits(number)} is not a record of this checkpoint")
+        host, files = Host.of(document["host"]), document["files"]
+        saved = Saved(folder, host, document["carry"], document["start"], files)
+        if not {saved.carry, saved.start, *(f"segments/{name}" for name in host.segments)} <= files.keys():
+            raise ArtifactError(f"state/{_digits(number)} does not tell of all its files")
+        for name, known in files.items():
+            check(saved.place(name), known["sha256"])
+            for draws in known.get("draws", ()):
+                check(folder / "draws" / Path(draws["file"]).name, draws["sha256"], draws["start"], draws["stop"])
+        return saved
+
+    def place(self, name: str) -> Path:
+        """Where a file is: names cannot lead out of the folder."""
+        kind, _, own = name.partition("/")
+        if kind not in KINDS or own != Path(own).name:
+            raise ArtifactError(f"it names {name!r}, which is none of its files")
+        return self.folder / kind / own
+
+    def arrays(self, name: str) -> dict[str, np.ndarray]:
+        """The arrays of a file."""
+        return read_arrays(self.place(name), self.files[name])
+
+    def tree(self, name: str, like: PyTree) -> PyTree:
+        """A carry, with the structure of `like`."""
+        leaves, treedef = jax.tree.flatten(like)
+        found = self.arrays(name)
+        told = [(x.shape, x.dtype) for x in (found[str(i)] for i in range(len(found)))]
+        if told != [(tuple(x.shape), np.dtype(x.dtype)) for x in leaves]:
+            raise ArtifactError(
+                f"The checkpoint in {self.folder} was written by another version of credo; remove it and fit again."
+            )
+        return jax.tree.unflatten(treedef, [found[str(i)] for i in range(len(leaves))])
 
 
 class Checkpoint:
@@ -28,80 +93,102 @@ class Checkpoint:
     def __init__(self, folder: str | os.PathLike, every: float = 30.0):
         self.folder = Path(folder).absolute()
         self.every = every
-        self._manager: Any = None
+        self._last: Saved | None = None
 
     @staticmethod
     def of(value: Any) -> "Checkpoint | None":
         """A checkpoint from a path, from itself, or none."""
         return value if value is None or isinstance(value, Checkpoint) else Checkpoint(value)
 
-    def _open(self) -> Any:
-        if self._manager is None:
-            import orbax.checkpoint as ocp
+    def save(
+        self, carry: PyTree, start: PyTree | None, host: Host, segments: dict[str, Any],
+        draws: dict[str, dict[str, Any]],
+    ) -> None:  # fmt: skip
+        """Write what is new since the last save, then the record that names it; a kill in between loses nothing.
 
-            options = ocp.CheckpointManagerOptions(max_to_keep=2, create=True, enable_async_checkpointing=False)
-            self._manager = ocp.CheckpointManager(self.folder / "state", options=options)
-        return self._manager
-
-    def save(self, number: int, carry: PyTree, host: dict[str, Any], segments: dict[str, Any]) -> None:
-        """Write what is new since the last save, then the state that refers to it; a kill in between loses nothing.
-
-        `host["segments"]` lists the segments that belong to this state, the new ones included.
+        Args:
+            carry: key and state of every member.
+            start: the carry at the first step of the phase, None where the last save had it.
+            host: where the fit is; `saves` numbers this checkpoint, and `segments` names all that belong to it, the
+                new ones included.
+            segments: arrays of the new ones.
+            draws: for those of them whose draws lie in a file of their own, which bytes of it they are.
         """
-        import orbax.checkpoint as ocp
-
-        for name, segment in segments.items():
-            write_arrays(self.folder / "segments" / name, segment)
-        leaves = {str(i): np.asarray(x) for i, x in enumerate(jax.tree.leaves(carry))}
-        items = ocp.args.Composite(carry=ocp.args.StandardSave(leaves), host=ocp.args.JsonSave(host))
-        self._open().save(number, args=items, force=True)
-        self._open().wait_until_finished()
-
-    def newest(self) -> int | None:
-        """The number of the last whole checkpoint."""
-        return self._open().latest_step() if (self.folder / "state").exists() else None
-
-    def host(self) -> dict[str, Any]:
-        """The host's part of the last checkpoint."""
-        import orbax.checkpoint as ocp
-
+        number = host.saves
         try:
-            return self._open().restore(self.newest(), args=ocp.args.Composite(host=ocp.args.JsonRestore()))["host"]
-        except (ValueError, OSError, KeyError) as error:
-            raise ArtifactError(f"The checkpoint in {self.folder} is damaged: {error}.") from error
+            files = {} if self._last is None else dict(self._last.files)
+            for name, arrays in segments.items():
+                files[f"segments/{name}"] = write_arrays(self.folder / "segments" / name, arrays)
+                if name in draws:
+                    files[f"segments/{name}"]["draws"] = [draws[name]]
+            first = "" if self._last is None else self._last.start
+            if start is not None:
+                first = f"starts/{host.stage}-{host.phase}-{_digits(number)}"
+                files[first] = write_arrays(self.folder / first, _numbered(start))
+            now = f"carry/{_digits(number)}"
+            files[now] = write_arrays(self.folder / now, _numbered(carry))
+            belong = [now, first, *(f"segments/{name}" for name in host.segments)]
+            saved = Saved(self.folder, host, now, first, {name: files[name] for name in belong})
+            told = {"format": FORMAT, "number": number, "host": dataclasses.asdict(host), "carry": now, "start": first}
+            write_record(self.folder / "state" / _digits(number), told | {"files": saved.files})
+            self._prune(number, saved)
+        except OSError as error:
+            raise Unwritable(
+                f"Cannot write the checkpoint in {self.folder}: {error.strerror or error}; make room, and the same call "
+                "goes on from the checkpoint before."
+            ) from error
+        self._last = saved
 
-    def restore(self, like: PyTree) -> PyTree:
-        """The saved carry, with the structure, shapes and types of `like`."""
-        import orbax.checkpoint as ocp
+    def _prune(self, number: int, saved: Saved) -> None:
+        """Remove what neither this checkpoint nor the one before it names."""
+        before = max((n for n in self._numbers() if n < number), default=None)
+        known = set(saved.files)
+        if before is not None:
+            try:
+                known |= set(self._files_of(before))
+            except (ArtifactError, *DAMAGE):  # it was passed over on resuming
+                before = None
+        known |= {f"state/{_digits(n)}" for n in (number, before) if n is not None}
+        for kind in (*KINDS, "state"):
+            for path in (self.folder / kind).glob("*"):
+                if f"{kind}/{path.name}" not in known:
+                    shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
 
-        leaves, treedef = jax.tree.flatten(like)
-        target = {str(i): np.zeros(x.shape, x.dtype) for i, x in enumerate(leaves)}
-        args = ocp.args.Composite(carry=ocp.args.StandardRestore(target))
-        saved = self._open().restore(self.newest(), args=args)["carry"]
-        return jax.tree.unflatten(treedef, [saved[str(i)] for i in range(len(leaves))])
+    def _files_of(self, number: int) -> dict[str, Any]:
+        if self._last is not None and self._last.carry == f"carry/{_digits(number)}":
+            return self._last.files
+        found: dict[str, Any] = read_record(self.folder / "state" / _digits(number))["files"]
+        return found
 
-    def save_start(self, stage: int, phase: int, carry: PyTree) -> None:
-        """Keep the carry of a phase's first step: a phase that turns non-finite after a resume goes back there."""
-        leaves = [np.ascontiguousarray(np.asarray(x)) for x in jax.tree.leaves(carry)]
-        # As bytes: safetensors does not know every type of JAX.
-        write_arrays(self._start(stage, phase), {str(i): x.reshape(-1).view(np.uint8) for i, x in enumerate(leaves)})
+    def _numbers(self) -> list[int]:
+        state = self.folder / "state"
+        return sorted(int(p.name) for p in state.iterdir() if p.name.isdigit()) if state.is_dir() else []
 
-    def phase_start(self, stage: int, phase: int, like: PyTree) -> PyTree:
-        """What `save_start` kept, with the structure, shapes and types of `like`."""
-        from safetensors.numpy import load_file
+    def newest(self) -> Saved | None:
+        """The last checkpoint that is whole and undamaged; None where there is none at all."""
+        self._last, trouble = None, ""
+        for number in reversed(self._numbers()):
+            try:
+                saved = Saved.read(self.folder, number)
+            except ArtifactError as error:
+                trouble = trouble or str(error)
+            except DAMAGE as error:
+                trouble = trouble or f"state/{_digits(number)}: {type(error).__name__}"
+            else:
+                self._last = dataclasses.replace(saved, trouble=trouble)
+                return self._last
+        if trouble:
+            raise ArtifactError(
+                f"The checkpoint in {self.folder} is damaged ({trouble}), and there is no other one to go on from; "
+                "remove the folder and fit again."
+            )
+        return None
 
-        leaves, treedef = jax.tree.flatten(like)
-        kept = load_file(self._start(stage, phase))
-        return jax.tree.unflatten(treedef, [kept[str(i)].view(x.dtype).reshape(x.shape) for i, x in enumerate(leaves)])
-
-    def _start(self, stage: int, phase: int) -> Path:
-        return self.folder / "starts" / f"{stage}-{phase}.safetensors"
-
-    def segment(self, name: str) -> dict[str, np.ndarray]:
-        """The arrays of one stretch."""
-        from safetensors.numpy import load_file
-
-        return load_file(self.folder / "segments" / name)
+    def lost(self) -> bool:
+        """Has somebody removed what was saved? The next save is then a first one."""
+        gone = self._last is not None and not (self.folder / self._last.carry).exists()
+        self._last = None if gone else self._last
+        return gone
 
     def draws(self, stage: int, phase: int) -> Path:
         """The name of the files for draws that are too many for memory."""
@@ -109,25 +196,19 @@ class Checkpoint:
 
     def clear(self) -> None:
         """Remove the folder: the run is finished and saved elsewhere."""
-        if self._manager is not None:
-            self._manager.close()
-            self._manager = None
+        self._last = None
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
-    """Write a safetensors file whole or not at all."""
-    from safetensors.numpy import save_file
+DAMAGE = (KeyError, TypeError, ValueError, AttributeError, RecursionError)  # of a document that is none of ours
 
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        save_file({k: np.asarray(v, order="C") for k, v in arrays.items()}, temporary)
-        with open(temporary, "rb") as file:
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+
+def _digits(number: int) -> str:
+    return f"{number:012d}"
+
+
+def _numbered(tree: PyTree) -> dict[str, Any]:
+    return {str(i): x for i, x in enumerate(jax.tree.leaves(tree))}
 
 
 def check_fingerprint(saved: str, expected: str, folder: Path) -> None:
@@ -136,8 +217,3 @@ def check_fingerprint(saved: str, expected: str, folder: Path) -> None:
         raise InputError(
             f"The checkpoint in {folder} belongs to a run with other data or settings; remove it or choose another."
         )
-
-
-def pack(prefix: str, tree: PyTree) -> dict[str, np.ndarray]:
-    """The arrays of a tree under string names."""
-    return {f"{prefix}/{path}": np.asarray(x) for path, x in zip(paths(tree), jax.tree.leaves(tree))}

@@ -12,7 +12,7 @@ import numpy as np
 from credo.core.method import Method, main_phase
 from credo.core.model import Model
 from credo.core.network import Variables
-from credo.errors import InputError, Refusal
+from credo.errors import InputError, Refusal, Unwritable
 from credo.methods.combine import stages as stages_of
 from credo.programs import tidy
 from credo.registry import build_method
@@ -21,7 +21,8 @@ from credo.training.checkpoint import Checkpoint, check_fingerprint
 from credo.training.clock import COMPILING
 from credo.training.config import describe
 from credo.training.fingerprint import fingerprint
-from credo.training.loop import BUDGET_SPENT, Event, Host, Loop, points
+from credo.training.host import Host
+from credo.training.loop import BUDGET_SPENT, Event, Loop, points
 from credo.training.placement import Placement, place
 from credo.training.source import Source
 from credo.training.status import Status
@@ -261,9 +262,10 @@ def fit(
     )  # fmt: skip
     if loop.checkpoint is not None:
         loop.host.fingerprint = fingerprint(config, method, model, loop.start, source)
-        if loop.checkpoint.newest() is not None:
-            check_fingerprint(loop.checkpoint.host()["fingerprint"], loop.host.fingerprint, loop.checkpoint.folder)
-            loop.resume()
+        saved = loop.checkpoint.newest()
+        if saved is not None:
+            check_fingerprint(saved.host.fingerprint, loop.host.fingerprint, loop.checkpoint.folder)
+            loop.resume(saved)
     return _finish(loop, config, began, compiled)
 
 
@@ -283,6 +285,8 @@ def _finish(loop: Loop, config: dict[str, Any], began: float, compiled: float) -
             raise KeyboardInterrupt
         if host.outcome == "failed":
             raise Refusal(host.notes[-1])
+        if host.outcome == "stopped by the disk":
+            raise Unwritable(host.notes[-1])
         raise Refusal(f"The fit was {host.outcome} before it had anything to give.")
     names = [p.name for p in phases]
     traces = {names[p]: r.trace() for (s, p), r in loop.records.items() if s == len(loop.stages) - 1 and p < len(names)}

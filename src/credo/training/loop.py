@@ -18,8 +18,9 @@ from credo.data.batches import Order, order
 from credo.errors import InputError
 from credo.training.arguments import numbers, precision, shared_program
 from credo.training.block import Carry, Layout, noise_bytes, one_member, plan_sizes, run_block, step_shapes
-from credo.training.checkpoint import Checkpoint
+from credo.training.checkpoint import Checkpoint, Saved
 from credo.training.clock import COMPILING
+from credo.training.host import Host
 from credo.training.interrupt import Interrupt
 from credo.training.placement import Placement
 from credo.training.progress import Progress
@@ -43,25 +44,6 @@ class Event(NamedTuple):
     steps: int
     metrics: dict[str, float]
     seconds: float
-
-
-@dataclasses.dataclass
-class Host:
-    """Where the fit is: everything about it that is not an array (JSON, part of every checkpoint)."""
-
-    stage: int = 0
-    phase: int = 0
-    step: int = 0
-    steps: int = 0  # length of the phase; under a budget the current estimate
-    lowered: int = 0  # how often the step size was lowered in this stage
-    seconds: float = 0.0  # of the processes before this one, all of them and those spent compiling
-    compiling: float = 0.0
-    before: float = 0.0  # seconds that had passed when the main phase began
-    saves: int = 0  # how many checkpoints there were: a phase that starts again counts its steps anew, but not these
-    notes: list[str] = dataclasses.field(default_factory=list)
-    segments: list[str] = dataclasses.field(default_factory=list)
-    outcome: str = "running"
-    fingerprint: str = ""
 
 
 @jax.jit
@@ -334,33 +316,43 @@ class Loop:
         host = self.host
         assert self.checkpoint is not None
         host.saves += 1
-        segments = {}
+        segments, draws = {}, {}
+        if self.checkpoint.lost():
+            host.segments, self._start_saved = [], None
+            for record in self.records.values():
+                record.forget_saved()
         for (stage, phase), record in self.records.items():  # that of a phase that is over may have grown, too
+            record.stretch = None
             if segment := record.unsaved():
-                segments[f"{stage}-{phase}-{host.saves:012d}.safetensors"] = segment
+                name = f"{stage}-{phase}-{host.saves:012d}"
+                segments[name] = segment
+                if record.stretch is not None:
+                    draws[name] = {"file": record.file} | record.stretch._asdict()
         host.segments += segments
-        if self._start_saved != (host.stage, host.phase):
-            self._start_saved = (host.stage, host.phase)
-            self.checkpoint.save_start(*self._start_saved, self._phase_start)
+        place = (host.stage, host.phase)
+        start, self._start_saved = None if self._start_saved == place else self._phase_start, place
         saved = dataclasses.replace(host, seconds=self._elapsed(), compiling=self._compiling(), outcome="running")
-        self.checkpoint.save(host.saves, self.carry, dataclasses.asdict(saved), segments)
+        self.checkpoint.save(self.carry, start, saved, segments, draws)
         self._last_save = time.perf_counter()
 
-    def resume(self) -> None:
-        """Take up the last checkpoint: state, place, trace and draws."""
+    def resume(self, saved: Saved) -> None:
+        """Take up a checkpoint: state, place, trace and draws."""
         assert self.checkpoint is not None
-        host = Host(**self.checkpoint.host())
-        self.host = host
+        host = self.host = saved.host
+        self._start_saved = (host.stage, host.phase)
         with precision(self.stages[host.stage][0]):
             like = self._like(host.stage)
-            self.carry = jax.device_put(self.checkpoint.restore(like), self.placement.by_member)
-            start = self.checkpoint.phase_start(host.stage, host.phase, like)
-            self._phase_start = jax.device_put(start, self.placement.by_member)
+            self.carry = jax.device_put(saved.tree(saved.carry, like), self.placement.by_member)
+            self._phase_start = jax.device_put(saved.tree(saved.start, like), self.placement.by_member)
         for name in host.segments:
             stage, phase, _ = name.split("-")
             key = (int(stage), int(phase))
             record = self.records.setdefault(key, Record(self.checkpoint.draws(*key)))
-            record.restore(self.checkpoint.segment(name), self._draw_structure(*key))
+            record.restore(saved.arrays(f"segments/{name}"), self._draw_structure(*key))
+        if saved.trouble:
+            host.notes.append(
+                f"The newest checkpoint was damaged ({saved.trouble}): the fit went on from the one before it."
+            )
 
     def _like(self, stage: int) -> Carry:
         """The structure of a stage's carry, without computing it."""

@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from credo.core.draw_file import DrawFile
+from credo.core.draw_file import DrawFile, Stretch
 from credo.core.tree import num_bytes
 from credo.errors import ArtifactError
 
@@ -25,6 +25,7 @@ class Record:
         self.metrics: list[dict[str, np.ndarray]] = []
         self.draws: list[list[np.ndarray]] = []  # empty once there is a file
         self.treedef: Any = None
+        self.stretch: Stretch | None = None  # the bytes of the file that the last `unsaved` counts on
         self.trouble = ""  # why the last draws could not be kept
         self._place = place
         self._file: DrawFile | None = None
@@ -56,6 +57,12 @@ class Record:
         for piece in [*self.draws, draws]:
             file.append(piece)
         self._file, self.draws = file, []
+
+    @property
+    def file(self) -> str:
+        """The name of the file of draws."""
+        path = self._path()
+        return "" if path is None else path.name
 
     def _path(self) -> Path | None:
         """A phase that starts again writes another file: the last checkpoint still counts on the one before."""
@@ -102,7 +109,7 @@ class Record:
     def unsaved(self) -> dict[str, np.ndarray]:
         """The arrays that came since the last call, under names that `restore` reads.
 
-        Of draws in a file, which are safe there, only how many there are.
+        Of draws in a file, which are safe there, only how many there are; `stretch` says which bytes of `file` are new.
         """
         new = slice(self._saved, len(self.metrics))
         metrics, draws = self.metrics[new], self.draws[new]
@@ -111,10 +118,16 @@ class Record:
             return {}
         arrays = {f"metric/{k}": np.concatenate([m[k] for m in metrics], axis=1) for k in metrics[0]}
         if self._file is not None:
-            self._file.sync()
+            self.stretch = self._file.sync()
             arrays["file"] = np.array([self._cleared, self._file.count])
             return arrays | {f"draw/{i}": x for i, x in enumerate(self._file.like())}
         return arrays | {f"draw/{i}": np.concatenate(x, axis=1) for i, x in enumerate(zip(*draws))}
+
+    def forget_saved(self) -> None:
+        """Let the next `unsaved` give everything: what was saved is gone."""
+        self._saved = 0
+        if self._file is not None:
+            self._file.tell_again()
 
     def restore(self, arrays: dict[str, np.ndarray], treedef: Any) -> None:
         """Take back a stretch that `unsaved` gave."""
