@@ -229,8 +229,7 @@ def test_damage_at_random(cases, folder, tmp_path):
             DAMAGES[rng.integers(len(DAMAGES))](rng, path, [str(p) for p in files if p.is_file() and p != path])
         try:
             saved = credo.Checkpoint(place).newest()
-        except CredoError as error:
-            assert str(error).count("\n") == 0, (seed, case)
+        except CredoError:
             found["sentence"] += 1
         else:
             if saved is None:
@@ -259,9 +258,10 @@ def test_a_disk_that_fills_up_at_any_write_leaves_the_checkpoint_before(folder, 
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             replace(source, target)
 
-        with monkeypatch.context() as patch, pytest.raises(Unwritable, match=r"No space left on device; make room"):
+        with monkeypatch.context() as patch:
             patch.setattr(os, "replace", full)
-            fitted(LIMIT, steps=24, checkpoint=credo.Checkpoint(place, EVERY))
+            with pytest.raises(Unwritable, match=r"No space left on device; make room"):
+                fitted(LIMIT, steps=24, checkpoint=credo.Checkpoint(place, EVERY))
         assert not list(place.rglob(".*"))
         assert same(resumed(place).posterior.params, whole.posterior.params)
 

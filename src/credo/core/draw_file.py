@@ -74,7 +74,7 @@ class DrawFile:
                 rows = self._rows([x[:, start : start + step] for x in draws])
                 self._write(rows, self.count + start)
                 if self._path is not None:
-                    digest.update(rows)
+                    digest.update(rows.data)
         except OSError as error:
             raise self._refused(error) from error
         self.count, self._digest = self.count + total, digest

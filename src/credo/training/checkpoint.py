@@ -134,8 +134,8 @@ class Checkpoint:
             self._prune(number, saved)
         except OSError as error:
             raise Unwritable(
-                f"Cannot write the checkpoint in {self.folder}: {error.strerror or error}; make room, and the same call "
-                "goes on from the checkpoint before."
+                f"Cannot write the checkpoint in {self.folder}: {error.strerror or error}; make room, and the same "
+                "call goes on from the checkpoint before."
             ) from error
         self._last = saved
 

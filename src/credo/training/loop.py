@@ -316,7 +316,8 @@ class Loop:
         host = self.host
         assert self.checkpoint is not None
         host.saves += 1
-        segments, draws = {}, {}
+        segments: dict[str, Any] = {}
+        draws: dict[str, dict[str, Any]] = {}
         if self.checkpoint.lost():
             host.segments, self._start_saved = [], None
             for record in self.records.values():

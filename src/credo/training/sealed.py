@@ -1,7 +1,7 @@
 """Files that are written whole or not at all, and read only where they are what was written.
 
-What leads from outside into a checkpoint goes through here: regular files alone, their SHA-256 looked at before anything
-is made of their bytes.
+What is read of a checkpoint goes through here: regular files alone, their SHA-256 looked at before anything is made of
+their bytes.
 """
 
 import hashlib
