@@ -5,9 +5,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from credo.continual import learn
 from credo.core.likelihood import Likelihood
+from credo.core.model import Model
 from credo.core.tree import STRUCTS
-from credo.errors import InputError
+from credo.errors import InputError, Refusal
 from credo.likelihoods import (
     bernoulli,
     categorical,
@@ -20,6 +22,9 @@ from credo.likelihoods import (
     poisson,
     student_t,
 )
+from credo.methods.laplace import Laplace
+from credo.networks import mlp
+from credo.priors import normal
 
 REAL = np.array([[0.5, -1.0], [2.0, 3.0], [0.0, 7.5]])
 COUNTS = np.array([[0, 4], [2, 3], [1, 7]])
@@ -136,6 +141,29 @@ def test_only_learned_parameters_change_by_inferring(likelihood, targets):
     if likelihood.point:
         assert likelihood.log_prior(params) == 0
         assert inferring.log_prior(params) != 0
+
+
+@every
+def test_inferred_is_said_wherever_parameters_have_a_posterior(likelihood, targets):
+    """ν has a posterior where there is a ν and it is no point; whoever leaves that out asks this one property."""
+    for one in (likelihood, likelihood.inferring()):
+        _, params, _ = setting(one, targets)
+        assert one.inferred is (bool(params) and not one.point)
+        model = Model(mlp([]), normal(1.0), one)
+        notes = [x for x in Laplace().prepare(model)[1] if "taken at its mode" in x]
+        assert len(notes) == one.inferred
+        tasks = [(np.zeros((3, 2)), targets)]
+        if one.inferred:
+            assert getattr(one, "learns", "noise") in notes[0]
+            with pytest.raises(Refusal, match=f"inferred {getattr(one, 'learns', 'noise')} has a posterior that would"):
+                learn(jax.random.key(0), model, tasks, "ivon")
+
+
+def test_every_likelihood_has_its_cases():
+    """The cases above hold every likelihood there is."""
+    own = {c for c in STRUCTS.values() if c.__module__.startswith("credo.likelihoods.") and hasattr(c, "log_prob")}
+    assert len(own) >= 9
+    assert own == {type(likelihood) for likelihood, _ in CASES.values()}
 
 
 @pytest.mark.parametrize("likelihood", [gaussian(), student_t(), heteroscedastic(), heteroscedastic_t()])

@@ -14,7 +14,7 @@ class Likelihood(Protocol):
 
     `kind` is "real" (y is [n, k]), "classes" (y is [n], class indices) or "counts" (y is [n, k]). Where y given f and ν
     is normal, entry by entry, a likelihood may say so with `normal = True`: scores then have closed forms. `learns` may
-    name its point in words.
+    name ν in words.
     """
 
     @property
@@ -25,6 +25,11 @@ class Likelihood(Protocol):
     @property
     def point(self) -> bool:
         """True where ν is learned as a point by methods that optimise (it has no prior)."""
+        ...
+
+    @property
+    def inferred(self) -> bool:
+        """True where ν has a prior, and so a posterior of its own; False where it is known, empty or a point."""
         ...
 
     def prepare(self, targets: np.ndarray) -> np.ndarray:

@@ -134,8 +134,19 @@ def inferring(model: Model) -> tuple[Model, list[str]]:
     """The model as samplers see it: points that others learn are under their prior, and a sentence says so."""
     if not model.likelihood.point:
         return model, []
-    what = getattr(model.likelihood, "learns", "noise")
+    what = learned_name(model.likelihood)
     return model.inferring(), [f"The {what} is put under its default prior, because this method learns no points."]
+
+
+def at_mode(model: Model) -> list[str]:
+    """What a method says that takes inferred parameters of the likelihood at their mode."""
+    said = f"The {learned_name(model.likelihood)} is taken at its mode; its own spread is left out."
+    return [said] if model.likelihood.inferred else []
+
+
+def learned_name(likelihood: Likelihood) -> str:
+    """What the likelihood's own parameters are, in words."""
+    return getattr(likelihood, "learns", "noise")
 
 
 def _is_none(x: Any) -> bool:

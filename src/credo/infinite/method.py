@@ -9,7 +9,7 @@ from jax.flatten_util import ravel_pytree
 
 from credo.core.batch import Batch
 from credo.core.method import Info, Method, Phase
-from credo.core.model import Model
+from credo.core.model import Model, at_mode
 from credo.core.network import Variables
 from credo.core.tree import leaf, struct
 from credo.errors import InputError, Refusal
@@ -83,10 +83,7 @@ class InfiniteWidth(Method):
         notes = []
         if not isinstance(model.likelihood, Gaussian):
             notes.append("Under this likelihood functions have no closed form: their Laplace approximation.")
-        inferred = getattr(model.likelihood, "noise", getattr(model.likelihood, "dispersion", "")) == "inferred"
-        if inferred:
-            notes.append("The noise is taken at its mode; its own spread is left out.")
-        return model, notes
+        return model, notes + at_mode(model)
 
     def check_weights(self, model: Model, weights: Any) -> None:
         check_size(len(weights), 1)

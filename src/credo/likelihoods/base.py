@@ -25,6 +25,11 @@ class NoParameters:
         """There is nothing to learn as a point."""
         return False
 
+    @property
+    def inferred(self) -> bool:
+        """There is nothing to infer."""
+        return False
+
     def init(self, targets: jax.Array, weight: jax.Array) -> PyTree:
         """No parameters."""
         return {}
@@ -81,6 +86,11 @@ class ScaleNoise:
         """True where σ is learned as a point."""
         return self.noise == "learned"
 
+    @property
+    def inferred(self) -> bool:
+        """True where σ has a prior."""
+        return self.noise == "inferred"
+
     def prepare(self, targets: np.ndarray) -> np.ndarray:
         """Finite numbers [n, k]."""
         return real_targets(targets, type(self).__name__)
@@ -97,7 +107,7 @@ class ScaleNoise:
 
     def log_prior(self, params: PyTree) -> jax.Array:
         """log p(log σ) where σ is inferred, else 0."""
-        if self.noise != "inferred":
+        if not self.inferred:
             return jnp.zeros(())
         if self.scale_prior is not None:
             return self.scale_prior.log_prob(params["log_scale"]).sum()

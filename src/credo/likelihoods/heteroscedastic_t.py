@@ -46,6 +46,11 @@ class HeteroscedasticT:
         """True where ν is learned as a point."""
         return self.tails == "learned"
 
+    @property
+    def inferred(self) -> bool:
+        """True where ν has a prior."""
+        return self.tails == "inferred"
+
     def prepare(self, targets: np.ndarray) -> np.ndarray:
         """Finite numbers [n, k]."""
         return real_targets(targets, "HeteroscedasticT")
@@ -69,7 +74,7 @@ class HeteroscedasticT:
 
     def log_prior(self, params: PyTree) -> jax.Array:
         """log N(log(ν − 2); prior_loc, prior_scale²) where ν is inferred, else 0."""
-        if self.tails != "inferred":
+        if not self.inferred:
             return jnp.zeros(())
         return log_normal_prior(params["log_excess"], self.prior_loc, self.prior_scale)
 

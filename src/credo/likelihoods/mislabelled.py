@@ -36,6 +36,11 @@ class Mislabelled(Classes):
         """True where ε is learned as a point."""
         return self.share == "learned"
 
+    @property
+    def inferred(self) -> bool:
+        """True where ε has a prior."""
+        return self.share == "inferred"
+
     def prepare(self, targets: np.ndarray) -> np.ndarray:
         """Class indices 0 … C − 1 [n]."""
         return class_targets(targets, self.num_classes, "Mislabelled")
@@ -50,7 +55,7 @@ class Mislabelled(Classes):
 
     def log_prior(self, params: PyTree) -> jax.Array:
         """log N(logit ε; prior_loc, prior_scale²) where ε is inferred, else 0."""
-        if self.share != "inferred":
+        if not self.inferred:
             return jnp.zeros(())
         return log_normal_prior(params["logit_share"], self.prior_loc, self.prior_scale)
 

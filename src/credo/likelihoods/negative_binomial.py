@@ -52,6 +52,11 @@ class NegativeBinomial:
         """True where r is learned as a point."""
         return self.dispersion == "learned"
 
+    @property
+    def inferred(self) -> bool:
+        """True where r has a prior."""
+        return self.dispersion == "inferred"
+
     def prepare(self, targets: np.ndarray) -> np.ndarray:
         """Whole numbers of at least 0 [n, k]."""
         return count_targets(targets, "NegativeBinomial")
@@ -76,7 +81,7 @@ class NegativeBinomial:
 
     def log_prior(self, params: PyTree) -> jax.Array:
         """log N(log r; prior_loc, prior_scale²) where r is inferred, else 0."""
-        if self.dispersion != "inferred":
+        if not self.inferred:
             return jnp.zeros(())
         return log_normal_prior(params["log_dispersion"], self.prior_loc, self.prior_scale)
 

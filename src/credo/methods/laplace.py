@@ -9,7 +9,7 @@ import numpy as np
 
 from credo.core.batch import Batch
 from credo.core.method import Info, Method, Phase
-from credo.core.model import Model
+from credo.core.model import Model, at_mode
 from credo.core.network import Variables
 from credo.core.numeric import host_targets
 from credo.core.tree import Select, leaf, struct
@@ -130,8 +130,7 @@ class Laplace(Method):
         if self.held_out is not None:
             host_targets(model.likelihood, self.held_out[1])
         check_prior(model.prior)
-        inferred = getattr(model.likelihood, "noise", getattr(model.likelihood, "dispersion", "")) == "inferred"
-        return model, ["The noise is taken at its mode; its own spread is left out."] if inferred else []
+        return model, at_mode(model)
 
     def phases(self, num_data: int, steps: int) -> tuple[Phase, ...]:
         phases = [Phase("optimise", steps, "random", main=True)] if self.train else []

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from credo.core.batch import Batch
 from credo.core.method import Info, Method, Phase
-from credo.core.model import Model
+from credo.core.model import Model, at_mode
 from credo.core.network import Variables
 from credo.core.tree import Select, leaf, struct
 from credo.curvature import Kronecker, Layer, find_taps, is_gaussian, local_prior, one_scale, output_layer, tapped
@@ -106,7 +106,7 @@ class LastLayer(Method):
             if getattr(self, name) not in known:
                 raise InputError(f"{name} must be one of {', '.join(known)}, got {getattr(self, name)!r}.")
         if isinstance(model.likelihood, Gaussian):
-            return model, []
+            return model, at_mode(model)
         if self.features == "evidence":
             raise Refusal('features="evidence" needs Gaussian noise, for which the evidence has a closed form.')
         model, notes = self._laplace().prepare(model)
@@ -234,7 +234,7 @@ def most_evidence(
     at the last u, N(u + g/λ, 1/λ), until u stays: there the slopes are those of the prior itself.
     """
     best = partial(rotated.best, free_scale=free_scale, free_noise=free_noise)
-    if likelihood.noise != "inferred":
+    if not likelihood.inferred:
         return best(scale, noise, prior=(0.0, 0.0))
     if likelihood.scale_prior is None or not free_noise:
         return best(scale, noise, prior=(likelihood.prior_loc, likelihood.prior_scale**-2.0))
