@@ -29,3 +29,12 @@ def few_programs():
     """Tests compile more than fits do: let go of programs as the library does after a fit."""
     yield
     tidy()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def unwarned_fits():
+    """Most fits here are too short to converge, and each would be looked at; tests of the warning undo this."""
+    from credo.training.warn import unwarned
+
+    with unwarned():
+        yield

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from credo.core.predict import predict as predict
     from credo.core.predictive import Predictive as Predictive
     from credo.core.prior_predictive import prior_predictive as prior_predictive
+    from credo.errors import ConvergenceWarning as ConvergenceWarning
     from credo.interchange import export as export
     from credo.interchange import load_exported as load_exported
     from credo.methods.combine import refine as refine
@@ -69,6 +70,7 @@ _MODULES = (
 )
 _NAMES = {
     "Checkpoint": "credo.training.checkpoint",
+    "ConvergenceWarning": "credo.errors",
     "Fit": "credo.training.fit",
     "Model": "credo.core.model",
     "Predictive": "credo.core.predictive",

@@ -23,3 +23,7 @@ class ArtifactError(CredoError):
 
 class Unwritable(ArtifactError):
     """A file or folder cannot be written: a full disk, a place that is closed; what was there before is still there."""
+
+
+class ConvergenceWarning(UserWarning):
+    """A fit has come to its end and should not be believed as it is: chains diverged, or do not agree."""

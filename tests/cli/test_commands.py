@@ -9,6 +9,7 @@ import pytest
 
 import credo as library
 from credo.runs import open_run
+from credo.training import warn
 from documents import little_work
 from small_tables import QUICK, class_frame, regression_frame
 
@@ -228,3 +229,16 @@ def test_demo(credo, tmp_path):
     assert {"run", "predictions.csv", "report.html"} <= {path.name for path in (tmp_path / "demo").iterdir()}
     assert "Next:" in result.stdout
     assert len(pd.read_csv(tmp_path / "demo" / "predictions.csv")) == 442
+
+
+def test_alarms_of_chains_are_said_once(credo, tables, tmp_path, monkeypatch):
+    """The status has the sentence: a Python warning of the same would be its second."""
+    warned = []
+    monkeypatch.setattr(warn.warnings, "warn", lambda text, *_, **__: warned.append(str(text)))
+    token = warn._SILENT.set(False)
+    settings = [f"--set={s}" for s in ("chains=2", "warmup=0", "step_size=0.001", "num_steps=2")]
+    fixed = ("--method", "hmc", "--network", "mlp:3", "--steps", "8", "--out", tmp_path / "run")
+    result = credo("fit", tables / "houses.csv", "--target", "price", *fixed, *settings)
+    warn._SILENT.reset(token)
+    assert (result.stdout + result.stderr).count("The chains have not converged") == 1
+    assert not [text for text in warned if "converged" in text]

@@ -20,6 +20,7 @@ from credo.errors import InputError, Refusal
 from credo.programs import tidy
 from credo.registry import ROWS, Row, build_method, did_you_mean, find
 from credo.training.fit import fit
+from credo.training.warn import unwarned
 
 FINISHED_SHARE = 0.1  # of the mappings allowed: no method runs the programs of another on another problem
 DRAWS = 1000  # of each chain, for methods that keep draws
@@ -120,7 +121,8 @@ def audit_one(
     try:
         steps = _steps(method, quick)
         steps = steps and steps * thin
-        fitted = fit(key_fit, problem.model, problem.data, method, steps=steps, thin=thin, progress=False)
+        with unwarned():
+            fitted = fit(key_fit, problem.model, problem.data, method, steps=steps, thin=thin, progress=False)
     except Refusal as refusal:
         return line | {"note": str(refusal)}, None
     line |= {"seconds": fitted.timing["seconds_run"], "seconds_compile": fitted.timing["seconds_compile"]}

@@ -28,6 +28,7 @@ from credo.cli import (
 from credo.cli.console import say
 from credo.errors import CredoError
 from credo.registry import did_you_mean
+from credo.training.warn import unwarned
 
 USAGE, INTERRUPTED = 2, 130
 
@@ -87,6 +88,7 @@ app = typer.Typer(
 def _entry(
     context: typer.Context, version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False
 ) -> None:
+    context.with_resource(unwarned())  # commands print the status of what they fit
     if version:
         print(__version__)
     elif context.invoked_subcommand is None:

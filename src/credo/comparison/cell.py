@@ -23,6 +23,7 @@ from credo.metrics.distances import crps
 from credo.recipes import build, table_model
 from credo.training.clock import COMPILING
 from credo.training.fit import fit
+from credo.training.warn import unwarned
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,10 +89,11 @@ def _network(
     method, options = build(said["method"], said["settings"])
     model = table_model(encoder, said["network"], options, said["method"])
     key_fit, key_draws = jax.random.split(jax.random.key(how["seed"]))
-    found = fit(
-        key_fit, model, given[:3], method, steps=said["steps"], budget=budget, batch_size=said["batch_size"],
-        progress=False,
-    )  # fmt: skip
+    with unwarned():
+        found = fit(
+            key_fit, model, given[:3], method, steps=said["steps"], budget=budget, batch_size=said["batch_size"],
+            progress=False,
+        )  # fmt: skip
     spent, compiling = time.perf_counter() - began, COMPILING.seconds - compiled
     alarms = alarms_of(found)
     facts = {

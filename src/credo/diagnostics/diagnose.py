@@ -2,7 +2,8 @@
 
 import dataclasses
 import math
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -118,6 +119,35 @@ def diagnose(key: jax.Array, fit: Any, inputs: PyTree | None = None, num: int | 
         >>> found.kind, found.alarms
         ('chains', ())
     """
+    seen = _seen(key, fit, inputs, num)
+    rows, ranks = _chains(key, fit, seen, num) if seen.kind == "chains" else ([], {})
+    divergent = seen.trace.get("divergent")
+    return Diagnostics(
+        seen.kind, seen.members, seen.draws, num_parameters(fit),
+        0 if seen.probe is None else seen.probe.values.shape[2], tuple(rows),
+        None if divergent is None else int(np.sum(divergent)), 0 if divergent is None else int(np.size(divergent)),
+        tuple(float(v) for v in bfmi(seen.trace["energy"])) if "energy" in seen.trace else (), ranks,
+        _alarms(fit, seen),
+    )  # fmt: skip
+
+
+def alarms_of(key: jax.Array, fit: Any) -> tuple[Alarm, ...]:
+    """The alarms of `diagnose` alone, which look at functions and not at every weight."""
+    return _alarms(fit, _seen(key, fit, None, None))
+
+
+class _Seen(NamedTuple):
+    """What a fit is, and its functions at some inputs; trace and probe are those of the chains that are heard."""
+
+    kind: str
+    members: int
+    draws: int | None
+    heard: np.ndarray | None
+    trace: Mapping[str, Any]
+    probe: Probe | None
+
+
+def _seen(key: jax.Array, fit: Any, inputs: PyTree | None, num: int | None) -> _Seen:
     given = training_inputs(fit) if inputs is None else inputs
     probe = None if given is None else look(key, fit, given, num)
     kind, members, draws = _kind(fit.posterior)
@@ -126,18 +156,18 @@ def diagnose(key: jax.Array, fit: Any, inputs: PyTree | None = None, num: int | 
     if heard is not None:
         members, trace = len(heard), {name: np.asarray(x)[heard] for name, x in trace.items()}
         probe = None if probe is None else probe.only(heard)
-    rows, ranks = _chains(key, fit, probe, trace, num, heard) if kind == "chains" else ([], {})
+    return _Seen(kind, members, draws, heard, trace, probe)
+
+
+def _alarms(fit: Any, seen: _Seen) -> tuple[Alarm, ...]:
     config = fit.config
-    alarms = find_alarms(
-        probe, trace, chains=kind == "chains", point=kind in ("point", "ensemble"),
-        num_data=int(config.get("num_data", 0)), likelihood=fit.model.likelihood, importance=importance(fit.posterior),
-        temperature=float(config.get("temperature", 1.0)) * float(config.get("beta", 1.0)),
-    )  # fmt: skip
-    divergent = trace.get("divergent")
-    return Diagnostics(
-        kind, members, draws, num_parameters(fit), 0 if probe is None else probe.values.shape[2], tuple(rows),
-        None if divergent is None else int(np.sum(divergent)), 0 if divergent is None else int(np.size(divergent)),
-        tuple(float(v) for v in bfmi(trace["energy"])) if "energy" in trace else (), ranks, tuple(alarms),
+    return tuple(
+        find_alarms(
+            seen.probe, seen.trace, chains=seen.kind == "chains", point=seen.kind in ("point", "ensemble"),
+            num_data=int(config.get("num_data", 0)), likelihood=fit.model.likelihood,
+            importance=importance(fit.posterior),
+            temperature=float(config.get("temperature", 1.0)) * float(config.get("beta", 1.0)),
+        )
     )  # fmt: skip
 
 
@@ -154,9 +184,10 @@ def _kind(posterior: Any) -> tuple[str, int, int | None]:
 
 
 def _chains(
-    key: jax.Array, fit: Any, probe: Probe | None, trace: dict[str, Any], num: int | None, heard: np.ndarray | None
+    key: jax.Array, fit: Any, seen: _Seen, num: int | None
 ) -> tuple[list[Convergence], dict[str, list[list[int]]]]:
-    """Rows of the table, functions first, and ranks to draw. Probe and trace are those of the chains that are heard."""
+    """Rows of the table, functions first, and ranks to draw."""
+    probe, trace, heard = seen.probe, seen.trace, seen.heard
     rows, ranks, share = [], {}, 1.0
     if probe is not None:
         rows.append(_worst("function", "function values", probe.values))

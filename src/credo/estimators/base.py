@@ -7,7 +7,7 @@ from typing import Any, Self
 import jax
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning as SklearnWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -17,11 +17,17 @@ from credo.core.likelihood import Likelihood
 from credo.core.model import Model
 from credo.core.numeric import refuse_masked
 from credo.core.predictive import Predictive
+from credo.errors import ConvergenceWarning
 from credo.estimators.build import Asked, decided, make_likelihood, make_method, make_network, make_prior
 from credo.estimators.rows import Standard
 from credo.training.fit import Fit
+from credo.training.warn import unwarned, warn
 
 LARGEST_SEED = 2**31 - 1
+
+
+class NotConverged(ConvergenceWarning, SklearnWarning):
+    """`credo.ConvergenceWarning` where scikit-learn is at home: filters of either class see it."""
 
 
 class BayesianEstimator(BaseEstimator):
@@ -85,15 +91,18 @@ class BayesianEstimator(BaseEstimator):
             choice = compete(asked.choice, model_with, data, int(seeds[0]))
             options, self.why_ = choice.settings, choice.why
         method = make_method(asked.method, asked.settings)
-        fit = credo.fit(
-            jax.random.key(int(seeds[0])), model_with(options), data, method,
-            steps=asked.steps, batch_size=asked.batch_size, progress=False,
-        )  # fmt: skip
-        if fit.status.outcome != "finished":
-            warnings.warn(str(fit.status), ConvergenceWarning, stacklevel=3)
+        with unwarned():
+            fit = credo.fit(
+                jax.random.key(int(seeds[0])), model_with(options), data, method,
+                steps=asked.steps, batch_size=asked.batch_size, progress=False,
+            )  # fmt: skip
+        if fit.outcome != "finished":
+            warnings.warn(str(fit.status), NotConverged, stacklevel=3)
+        else:
+            warn(fit, stacklevel=4, category=NotConverged)
         # On the host from the start: members spread over devices would predict with other last digits than
         # their pickled copy.
-        self.fit_ = dataclasses.replace(fit, posterior=_on_host(fit.posterior))
+        self.fit_ = _like(fit, posterior=_on_host(fit.posterior))
         return self
 
     def predictive(self, X: Any) -> Predictive:
@@ -123,8 +132,15 @@ class BayesianEstimator(BaseEstimator):
         state = dict(super().__getstate__())
         if "fit_" in state:
             fit = state["fit_"]
-            state["fit_"] = dataclasses.replace(fit, model=_on_host(fit.model), loop=None)
+            state["fit_"] = _like(fit, model=_on_host(fit.model), loop=None)
         return state
+
+
+def _like(fit: Fit, **parts: Any) -> Fit:
+    """The fit with equal parts kept elsewhere: its alarms stay what they are."""
+    copy = dataclasses.replace(fit, **parts)
+    copy.rings = fit.rings
+    return copy
 
 
 def _on_host(tree: Any) -> Any:

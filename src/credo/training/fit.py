@@ -26,6 +26,7 @@ from credo.training.loop import BUDGET_SPENT, Event, Loop, points
 from credo.training.placement import Placement, place
 from credo.training.source import Source
 from credo.training.status import Status
+from credo.training.warn import warn
 
 PyTree = Any
 
@@ -58,11 +59,23 @@ class Fit:
     input_dtype: Any = "float32"  # like input_shape, of the inputs' types
     loop: Loop | None = dataclasses.field(default=None, repr=False)
     known: Any = dataclasses.field(default=None, repr=False)  # Diagnostics, once somebody asked or a file told
+    rings: Any = dataclasses.field(default=None, repr=False, init=False)  # alarms of this very posterior
 
     @property
     def status(self) -> Status:
         """Did it work, in sentences. Alarms are looked for when they are first read."""
-        return Status.of(self.outcome, self.notes, lambda: tuple(str(a) for a in self.diagnostics.alarms))
+        return Status.of(self.outcome, self.notes, lambda: tuple(str(a) for a in self.alarms))
+
+    @property
+    def alarms(self) -> tuple[Any, ...]:
+        """What speaks against the fit (`credo.diagnostics.Alarm`), computed once; empty where nothing does."""
+        if self.known is not None:
+            return self.known.alarms
+        if self.rings is None:
+            from credo.diagnostics.diagnose import alarms_of
+
+            self.rings = alarms_of(jax.random.key(0), self)
+        return self.rings
 
     @property
     def diagnostics(self) -> Any:
@@ -158,7 +171,9 @@ class Fit:
         began = time.perf_counter() - self.timing["seconds_fit"]
         compiled = COMPILING.seconds - self.timing["seconds_compile"]
         config = self.config | {"steps": loop.steps, "epochs": None, "budget": None}
-        return _finish(loop, config, began, compiled)
+        extended = _finish(loop, config, began, compiled)
+        warn(extended)
+        return extended
 
     def point(self) -> Variables:
         """The best single point of every member (leading axis: member)."""
@@ -194,6 +209,8 @@ def fit(
     progress: bool | None = None,
 ) -> Fit:
     """Infer the posterior of a model's parameters.
+
+    Chains that diverge or do not agree raise one `credo.ConvergenceWarning`, with the sentence that `fit.status` has.
 
     Args:
         key: a JAX key; the same key, data and settings give the same numbers.
@@ -266,7 +283,9 @@ def fit(
         if saved is not None:
             check_fingerprint(saved.host.fingerprint, loop.host.fingerprint, loop.checkpoint.folder)
             loop.resume(saved)
-    return _finish(loop, config, began, compiled)
+    fitted = _finish(loop, config, began, compiled)
+    warn(fitted)
+    return fitted
 
 
 def _finish(loop: Loop, config: dict[str, Any], began: float, compiled: float) -> Fit:

@@ -1,0 +1,43 @@
+"""A fit that should not be believed warns once, in the sentence that its status has."""
+
+import contextlib
+import warnings
+from collections.abc import Iterator
+from contextvars import ContextVar
+from typing import Any
+
+from credo.errors import ConvergenceWarning
+
+# Alarms about whether the draws are those of the posterior; the others judge the model, or how long to go on.
+IDS = ("divergences", "energy", "modes", "unconverged", "unfinished", "weights")
+_SILENT = ContextVar("silent", default=False)
+
+
+@contextlib.contextmanager
+def unwarned() -> Iterator[None]:
+    """For code that tells alarms itself: fits inside say nothing, and do not look for what they would say."""
+    token = _SILENT.set(True)
+    try:
+        yield
+    finally:
+        _SILENT.reset(token)
+
+
+def not_converged(fit: Any) -> str | None:
+    """Alarms about the convergence of chains and weighted draws, in one line; None where there are none."""
+    found = [str(alarm) for alarm in fit.alarms if alarm.id in IDS] if _has_draws(fit.posterior) else []
+    return " ".join(found) or None
+
+
+def warn(fit: Any, stacklevel: int = 3, category: type[Warning] = ConvergenceWarning) -> None:
+    """Warn of a fit that did not converge, as from the caller of the caller."""
+    if _SILENT.get():
+        return
+    said = not_converged(fit)
+    if said is not None:
+        warnings.warn(said, category, stacklevel=stacklevel)
+
+
+def _has_draws(posterior: Any) -> bool:
+    """Draws that were kept, and lie in memory: those on the disk are read once somebody asks for `status`."""
+    return (getattr(posterior, "available", None) or 0) > 1 and not getattr(posterior, "on_disk", False)
