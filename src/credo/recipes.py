@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import sys
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
@@ -66,10 +67,10 @@ def parse_network(text: str) -> MLP | Shallow:
         'linear'
     """
     name, *rest = text.replace(" ", "").split(":")
-    if name == "shallow" and 1 <= len(rest) <= 3 and rest[0].isdigit():
+    if name == "shallow" and 1 <= len(rest) <= 3 and rest[0].isdecimal():
         return shallow(int(rest[0]), *rest[1:])
     widths = [width for width in rest[0].split(",") if width] if rest else []
-    if name != "mlp" or not 1 <= len(rest) <= 2 or not all(width.isdigit() for width in widths):
+    if name != "mlp" or not 1 <= len(rest) <= 2 or not all(width.isdecimal() for width in widths):
         raise InputError(
             f'Unknown network {text!r}: write "mlp:50,50" or, with an activation, "mlp:50,50:tanh", or "shallow:8" for '
             "one layer of nodes beside a linear part."
@@ -133,11 +134,12 @@ def _fitting(value: Any, hint: Any, key: str, method: str) -> Any:
     if isinstance(value, str) and value.lower() == "none" and types.NoneType in kinds:
         return None
     number = isinstance(value, int | float) and not isinstance(value, bool)
+    finite = number and abs(value) <= sys.float_info.max  # whole numbers may be longer than any float
     if int in kinds and float not in kinds:
-        good, wanted = number and value == int(value), "a whole number"
+        good, wanted = finite and value == int(value) and abs(value) < 2**31, "a whole number below 2³¹"
         value = int(value) if good else value
     elif float in kinds:
-        good, wanted = number and math.isfinite(value), "a number"
+        good, wanted = finite, "a number"
         value = float(value) if good else value
     elif bool in kinds:
         good, wanted = isinstance(value, bool), "true or false"

@@ -1,9 +1,12 @@
 """Whatever is wrong with what a person gives: one sentence, exit code 2, and no run left behind."""
 
 import json
+import os
 import shutil
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from small_tables import QUICK, class_frame, regression_frame
@@ -193,3 +196,90 @@ def check(result, words):
     assert errors[0] == result.stderr.splitlines()[-1]
     assert errors[0].endswith((".", "?"))
     assert "Traceback" not in result.stderr
+
+
+# ---------------------------------------------------------------------- odd files and numbers
+ODD_OPTIONS = {
+    "steps": (["--steps", "99999999999999999999999"], "steps must be at most 2,147,483,647"),
+    "seed": (["--seed", "99999999999999999999999"], "4294967295"),
+    "batch size": (["--batch-size", "99999999999999999999999"], "batch_size must be at most"),
+    "superscript": (["--network", "mlp:5²"], "mlp:50,50"),
+    "wide": (["--network", "mlp:99999999999"], "Hidden layers have at most 1,000,000 units"),
+    "wide pair": (["--network", "mlp:100000,100000"], "weights between two of them"),
+    "wide and shallow": (["--network", "shallow:99999999999"], "Hidden layers have at most"),
+    "whole setting": (["--set", "batch=1", "--method", "hmc", "--set", "warmup=99999999999"], "has no setting"),
+    "long setting": (["--method", "hmc", "--set", "warmup=99999999999"], "a whole number below 2³¹"),
+    "infinite setting": (["--method", "hmc", "--set", "warmup=inf"], "a whole number below 2³¹"),
+    "endless setting": (["--set", "learning_rate=" + "9" * 400], "takes a number"),
+}
+
+
+@pytest.mark.parametrize("case", ODD_OPTIONS)
+def test_numbers_beyond_what_is_counted(case, credo, tables, tmp_path):
+    options, words = ODD_OPTIONS[case]
+    result = credo("fit", tables / "houses.csv", "--target", "price", *QUICK, *options, "--out", tmp_path / "run")
+    check(result, words)
+    assert not list(tmp_path.iterdir())
+
+
+def test_seeds_of_other_commands(credo, tables, tmp_path):
+    check(credo("compare", tables / "houses.csv", "--target", "price", "--seed", str(2**32)), "4294967295")
+    check(credo("optimise", tmp_path / "f.py", "--space", "x=0:1", "--seed", "-1"), "--seed")
+
+
+def nested(frame, cells):
+    def make(folder):
+        frame.assign(odd=cells).to_parquet(folder / "bad.parquet")
+        return folder / "bad.parquet"
+
+    return make
+
+
+def loop(folder):
+    (folder / "loop.csv").symlink_to(folder / "loop.csv")
+    return folder / "loop.csv"
+
+
+def far_dates(folder):
+    pq.write_table(pa.table({"when": pa.array([2**40] * 40, pa.timestamp("s")), "price": range(40)}), folder / "d.pq")
+    return folder / "d.pq"
+
+
+ODD_TABLES = {
+    "all-null target": (written(regression_frame().assign(price=None)), "price", "has no values"),
+    "a list as target": (nested(regression_frame(), [[1, 2]] * 60), "odd", "holds lists"),
+    "bytes as target": (nested(regression_frame(), [b"a", b"b"] * 30), "odd", "holds bytes"),
+    "a structure as target": (nested(regression_frame(), [{"a": 1}] * 60), "odd", "holds structures"),
+    "links in a circle": (loop, "price", "cannot be opened"),
+    "years beyond 9999": (far_dates, "price", "dates lie between the years 1 and 9999"),
+}
+
+
+@pytest.mark.parametrize("case", ODD_TABLES)
+def test_odd_tables(case, credo, tmp_path):
+    make, target, words = ODD_TABLES[case]
+    path = make(tmp_path)
+    for missing in ("error", "drop", "impute"):
+        options = ("--missing", missing, "--out", tmp_path / "run")
+        check(credo("fit", path, "--target", target, *QUICK, *options), words)
+    assert sorted(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("cells", [[[1, 2]] * 60, [b"a", None] * 30, [{"a": 1}, None] * 30])
+def test_columns_of_lists_and_bytes_are_left_out_in_a_note(cells, credo, tmp_path):
+    path = nested(regression_frame(), cells)(tmp_path)
+    result = credo("fit", path, "--target", "price", *QUICK, "--steps", "2", "--out", tmp_path / "run")
+    assert result.exit_code == 0, result.stderr
+    assert "Column 'odd' holds " in result.stderr
+    check(credo("fit", path, "--target", "price", *QUICK, "--split-by", "odd", "--out", tmp_path / "two"), "odd")
+
+
+def test_names_that_are_not_utf8(credo, tables, tmp_path):
+    name = os.fsdecode(b"caf\xe9")
+    shutil.copy(tables / "houses.csv", tmp_path / f"{name}.csv")
+    run, table = tmp_path / name, tmp_path / f"{name}.csv"
+    assert credo("fit", table, "--target", "price", *QUICK, "--out", run, "--json").exit_code == 0
+    assert credo("predict", run, table, "--out", tmp_path / f"{name}2.csv").exit_code == 0
+    assert credo("report", run, "--out", tmp_path / f"{name}.html").exit_code == 0
+    assert credo("effects", run, "--rows", table).exit_code == 0
+    check(credo("fit", table, "--target", name, *QUICK, "--out", tmp_path / "two"), "has no column")

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from credo.cli.console import emit, say
+from credo.cli.limits import MOST_SEED
 
 
 def audit(
@@ -23,7 +24,7 @@ def audit(
     ] = None,
     simulations: Annotated[int, typer.Option(help="Simulations of the calibration.", min=20)] = 500,
     thin: Annotated[int, typer.Option(help="Steps between ranked draws of a chain.", min=1)] = 5,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.", min=0, max=MOST_SEED)] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print all numbers as JSON.")] = False,
     out: Annotated[Path | None, typer.Option(help="Folder for pictures and numbers.", metavar="DIR")] = None,
     remake: Annotated[

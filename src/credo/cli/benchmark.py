@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from credo.cli.console import emit, say
+from credo.cli.limits import MOST_SEED
 
 app = typer.Typer(
     help="Measure credo on public sets, beside published rows, baselines and other libraries.",
@@ -225,7 +226,7 @@ def tables(
     names: Annotated[
         str | None, typer.Option("--tables", help="Names with commas between.", metavar="NAMES", show_default="all")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of the tables, folds and fits.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Of the tables, folds and fits.", min=0, max=MOST_SEED)] = 0,
     rows: Annotated[int | None, typer.Option(help="Rows of each table instead of its own number.", min=20)] = None,
     folder: Folder = None,
     out: Out = OUT,

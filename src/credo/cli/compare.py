@@ -6,10 +6,11 @@ from typing import Annotated, Any
 import typer
 
 from credo.cli.console import emit, say
+from credo.cli.limits import MOST_SEED
 
 
 def compare(
-    table: Annotated[Path, typer.Argument(help="CSV (also .gz), TSV, Parquet or Feather.", show_default=False)],
+    table: Annotated[Path, typer.Argument(help="CSV (also .gz), TSV, Parquet, Feather or Excel.", show_default=False)],
     target: Annotated[
         list[str],
         typer.Option(help="Column to predict; repeat it for several numbers.", show_default=False, metavar="COL"),
@@ -36,7 +37,7 @@ def compare(
     missing: Annotated[str, typer.Option(help="Missing cells: error, drop or impute.")] = "error",
     network: Annotated[str | None, typer.Option(help='Such as "mlp:50,50".', show_default="each method's own")] = None,
     split_by: Annotated[str | None, typer.Option(help="Hold out whole groups of this column.", metavar="COL")] = None,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same folds.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same folds.", min=0, max=MOST_SEED)] = 0,
     jobs: Annotated[int, typer.Option(help="Fits that run side by side.", min=1)] = 1,
     folder: Annotated[
         Path | None, typer.Option(help="Keep what is done here; the same command goes on.", metavar="DIR")

@@ -81,7 +81,7 @@ def write(opened: Any, found: Any, inputs: Any, folder: Path) -> list[Path]:
             places.append(folder / f"{name.replace('panels', 'effects')}.png")
             figure.savefig(places[-1], facecolor="white", dpi=150)
         places.append(folder / "effects.html")
-        places[-1].write_text(page, encoding="utf-8")
+        places[-1].write_text(page, encoding="utf-8", errors="replace")
     except OSError as error:
         reason = error.strerror or str(error)
         raise InputError(f"The effects cannot be written to {folder}: {reason}; choose another --out.") from error

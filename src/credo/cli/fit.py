@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -9,10 +10,11 @@ import typer
 
 from credo.auto import AUTO
 from credo.cli.console import emit, in_words, of_classes, say
+from credo.cli.limits import MOST_SEED
 
 
 def fit(
-    table: Annotated[Path, typer.Argument(help="CSV (also .gz), TSV, Parquet or Feather.", show_default=False)],
+    table: Annotated[Path, typer.Argument(help="CSV (also .gz), TSV, Parquet, Feather or Excel.", show_default=False)],
     target: Annotated[
         list[str],
         typer.Option(
@@ -52,7 +54,7 @@ def fit(
     batch_size: Annotated[
         int | None, typer.Option(help="Rows of a minibatch.", min=1, show_default="all up to 512, else 128")
     ] = None,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.", min=0, max=MOST_SEED)] = 0,
     holdout: Annotated[float, typer.Option(help="Share of rows to score on.")] = 0.1,
     missing: Annotated[str, typer.Option(help="Missing cells: error, drop or impute.")] = "error",
     weights: Annotated[str | None, typer.Option(help="Column of row weights.", metavar="COL")] = None,
@@ -75,7 +77,7 @@ def fit(
     out = free_place(table) if out is None else out
     check_place(out)
     job = Job(
-        str(table.resolve()), "", list(target), task, method, network,
+        os.path.realpath(table), "", list(target), task, method, network,
         parse_settings(settings or []), steps, budget, batch_size, seed, holdout, missing, weights, split_by, time,
         checkpoint_every,
     )  # fmt: skip

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from credo.cli.console import emit, say
+from credo.cli.limits import MOST_SEED
 
 
 def optimise(
@@ -28,7 +29,7 @@ def optimise(
     ] = None,
     maximise: Annotated[bool, typer.Option("--maximise", help="Look for the largest value.")] = False,
     noisy: Annotated[bool, typer.Option("--noisy", help="Values of one point differ: it may be asked again.")] = False,
-    seed: Annotated[int, typer.Option(help="Of everything that is random.")] = 0,
+    seed: Annotated[int, typer.Option(help="Of everything that is random.", min=0, max=MOST_SEED)] = 0,
 ) -> None:
     """Find the settings at which a function that is dear to evaluate is smallest.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -121,4 +122,6 @@ class Plan:
 
 def table_name(table: Any) -> str:
     """A short name of the table for headings."""
-    return Path(table).name if isinstance(table, str | Path) else "the table"
+    if not isinstance(table, str | Path):
+        return "the table"
+    return os.fsencode(Path(table).name).decode("utf-8", "replace")  # a page is UTF-8, a file's name may not be

@@ -1,5 +1,6 @@
 """The multilayer perceptron, laid out hidden × data with the data axis minor."""
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,6 +21,19 @@ ACTIVATIONS: dict[str, Callable[[jax.Array], jax.Array]] = {
     "silu": lambda x: x * jax.nn.sigmoid(x),
     "logistic": jax.nn.sigmoid,
 }
+
+
+MOST_WIDTH, MOST_WEIGHTS = 10**6, 2**31
+
+
+def check_widths(widths: Sequence[int]) -> None:
+    """Raise `InputError` where layers are so wide that no machine computes with them: that would end the process."""
+    pairs = itertools.pairwise(widths)
+    if any(width > MOST_WIDTH for width in widths) or any(a * b >= MOST_WEIGHTS for a, b in pairs):
+        raise InputError(
+            f"Hidden layers have at most {MOST_WIDTH:,} units and fewer than {MOST_WEIGHTS:,} weights between two of "
+            f"them, got {list(widths)}."
+        )
 
 
 def dense(kernel: jax.Array, bias: jax.Array, hidden: jax.Array) -> jax.Array:
@@ -193,6 +207,7 @@ def mlp(widths: Sequence[int] = (50,), activation: str = "relu", dropout: float 
         raise InputError(f"Unknown activation {activation!r}; choose one of {', '.join(ACTIVATIONS)}.")
     if any(int(w) != w or w < 1 for w in widths):
         raise InputError(f"Hidden widths must be whole numbers of at least 1, got {list(widths)}.")
+    check_widths(widths)
     if not 0 <= dropout < 1:
         raise InputError(f"The dropout rate lies in [0, 1), got {dropout}.")
     return MLP(tuple(int(w) for w in widths), activation, dropout=float(dropout))

@@ -9,7 +9,7 @@ from credo.core.network import ParamInfo, Variables
 from credo.core.nodes import Nodes, with_constant
 from credo.core.tree import struct
 from credo.errors import InputError
-from credo.networks.mlp import ACTIVATIONS
+from credo.networks.mlp import ACTIVATIONS, check_widths
 
 PyTree = Any
 PARTS = ("none", "intercept", "linear")
@@ -76,6 +76,7 @@ def shallow(num_nodes: int, beside: str = "linear", activation: str = "logistic"
     """
     if int(num_nodes) != num_nodes or num_nodes < 0:
         raise InputError(f"The number of nodes is a whole number, got {num_nodes}.")
+    check_widths([num_nodes])
     if beside not in PARTS:
         raise InputError(f"beside must be one of {', '.join(PARTS)}, got {beside!r}.")
     if num_nodes == 0 and beside != "linear":

@@ -58,7 +58,7 @@ def write_report(runs: Sequence[RunData], out: Path | str) -> Path:
         target.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}-")
         try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
+            with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
                 file.write(text)
             os.chmod(name, 0o644)
             os.replace(name, target)

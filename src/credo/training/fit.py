@@ -29,6 +29,7 @@ from credo.training.status import Status
 from credo.training.warn import warn
 
 PyTree = Any
+LARGEST = 2**31 - 1  # what a compiled program counts with
 
 
 @dataclasses.dataclass
@@ -371,6 +372,8 @@ def _positive(**values: Any) -> None:
     for name, value in values.items():
         if value is not None and not value > 0:
             raise InputError(f"{name} must be positive, got {value}.")
+        if value is not None and value > LARGEST:
+            raise InputError(f"{name} must be at most {LARGEST:,}, got {value}.")
 
 
 def seconds(budget: str | float) -> float:
