@@ -9,10 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from credo.core.batch import bucket
+from credo.core.batch import bucket, pad_rows
 from credo.core.model import Model
 from credo.core.posterior import Draws
-from credo.core.predictive import pad_last
 from credo.core.tree import leaf, struct
 from credo.errors import Refusal
 from credo.infinite import joint
@@ -95,7 +94,7 @@ class FunctionPosterior:
         most = joint.TOGETHER // self.bits["coefficients"].shape[-2]
         # Rows as the program will see them: JAX may hold fewer digits.
         rows = joint.distinct((np.asarray(x, jax.dtypes.canonicalize_dtype(np.asarray(x).dtype)) for x in blocks), most)
-        anchors = host_bits(pad_last(rows, min(bucket(len(rows)), most)))  # few shapes, few programs
+        anchors = host_bits(pad_rows(rows, min(bucket(len(rows)), most)))  # few shapes, few programs
         return dataclasses.replace(self, bits=self.bits | {"anchors": anchors[None]})
 
     def outputs(self, key: jax.Array, model: Model, inputs: PyTree, num: int | None) -> Draws:
