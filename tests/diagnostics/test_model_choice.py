@@ -82,6 +82,10 @@ def test_comparison_finds_the_better_model(base, fit, exact):
     assert found.table["elpd_diff"]["tight"] == pytest.approx(gap, abs=1.0)
     assert found.table["weight"].sum() == pytest.approx(1)
     assert found.table["weight"]["right"] > 0.8
+    assert found.table["elpd"]["right"] == loo(fit, DATA).elpd
+    gaps = loo(fit, DATA).pointwise - loo(worse, DATA).pointwise
+    assert found.table["dse"].tolist() == pytest.approx([0, np.sqrt(256) * gaps.std()])
+    assert found.table["rank"].tolist() == [0, 1]
     assert "right predicts best" in found.sentences[0]
     same = compare({"a": fit, "b": with_posterior(base, samples(exact_draws(PROBLEM, seed=1)))}, DATA, ic="waic")
     assert "no more than chance" in same.sentences[0]

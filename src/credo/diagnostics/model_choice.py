@@ -1,4 +1,4 @@
-"""Which model predicts better? Leave-one-out cross-validation and WAIC from the draws of one fit, through ArviZ."""
+"""Which model predicts better? Leave-one-out cross-validation and WAIC from the draws of one fit."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -6,13 +6,16 @@ from typing import Any
 
 import jax
 import numpy as np
+from scipy.special import logsumexp
 
 from credo.core.draws import log_likelihood_draws
+from credo.diagnostics.best_mixture import best_mixture
 from credo.diagnostics.chains import ess
 from credo.diagnostics.data import canonical
 from credo.diagnostics.draw_weights import importance
-from credo.diagnostics.lazy import arviz, quiet
+from credo.diagnostics.left_out import left_out
 from credo.errors import InputError, Refusal
+from credo.methods.pareto_smoothing import good_shape
 from credo.training.config import beta_of
 
 LEAST_DRAWS = 100
@@ -31,7 +34,6 @@ class Elpd:
         pareto_k: k̂ of every row [n] (loo).
         good_k: the bound above which a row's estimate is not reliable (loo).
         sentences: what to know before believing it; empty where nothing is wrong.
-        arviz: ArviZ's own result.
     """
 
     kind: str
@@ -42,7 +44,6 @@ class Elpd:
     pareto_k: np.ndarray | None = dataclasses.field(repr=False, default=None)
     good_k: float | None = None
     sentences: tuple[str, ...] = ()
-    arviz: Any = dataclasses.field(repr=False, default=None)
 
     def __str__(self) -> str:
         first = f"elpd_{self.kind} is {self.elpd:.1f} ± {self.se:.1f}, with {self.p:.1f} effective parameters."
@@ -54,7 +55,8 @@ class Comparison:
     """Models ordered by elpd.
 
     Attributes:
-        table: ArviZ's table, best first: rank, elpd, p, difference to the best, stacking weight, standard errors.
+        table: a DataFrame, best first: rank, elpd, its standard error (se) and effective number of parameters (p), the
+            best one's elpd less this one's (elpd_diff) and its standard error (dse), and the stacking weight.
         sentences: who wins, whether the difference is more than chance, and which estimates are not reliable.
     """
 
@@ -88,46 +90,42 @@ def loo(fit: Any, data: Any, *, key: jax.Array | None = None, num: int | None = 
         >>> credo.diagnostics.loo(fit, (x, y)).sentences
         ()
     """
-    az = arviz()
     values = pointwise(fit, data, key, num)
-    with quiet():
-        found = az.loo(_inference_data(az, values), pointwise=True, reff=_efficiency(fit, values))
-    shapes = np.asarray(found.pareto_k)
-    bad = int((shapes > found.good_k).sum())
+    draws = values.reshape(-1, values.shape[2])
+    rows, shapes = left_out(draws, _efficiency(fit, values))
+    good = good_shape(len(draws))
+    bad = int((shapes > good).sum())
     said = []
     if bad:
         said.append(
-            f"k-hat is above {found.good_k:.2f} for {bad} of {len(shapes)} rows (largest {shapes.max():.2f}), whose "
+            f"k-hat is above {good:.2f} for {bad} of {len(shapes)} rows (largest {shapes.max():.2f}), whose "
             "estimates are not reliable: they move the posterior much; leave them out and fit again, or use a more "
             "robust likelihood."
         )
-    return Elpd(
-        "loo", float(found.elpd_loo), float(found.se), float(found.p_loo), np.asarray(found.loo_i), shapes,
-        float(found.good_k), tuple(said), found,
-    )  # fmt: skip
+    parameters = float((_log_mean(values) - rows).sum())
+    return Elpd("loo", float(rows.sum()), _error(rows), parameters, rows, shapes, good, tuple(said))
 
 
 def waic(fit: Any, data: Any, *, key: jax.Array | None = None, num: int | None = None) -> Elpd:
-    """WAIC = Σ_n log E[p(y_n|θ)] − Σ_n Var[log p(y_n|θ)] (Watanabe, 2010); `loo` says when it fails, this does less.
+    """WAIC = Σ_n log E[p(y_n|θ)] − Σ_n Var[log p(y_n|θ)]; `loo` says when it fails, this does less.
+
+    The variances sum to the effective number of parameters. Watanabe (2010), Asymptotic equivalence of Bayes cross
+    validation and widely applicable information criterion.
 
     Args:
         fit, data, key, num: as in `loo`.
     """
-    az = arviz()
     values = pointwise(fit, data, key, num)
-    with quiet():
-        found = az.waic(_inference_data(az, values), pointwise=True)
-    large = int((values.var((0, 1)) > 0.4).sum())
+    spread = values.var((0, 1))
+    rows = _log_mean(values) - spread
+    large = int((spread > 0.4).sum())
     said = []
     if large:
         said.append(
             f"The log density of {large} of {values.shape[2]} rows varies by more than 0.4 over the posterior, where "
             "WAIC is not reliable: use loo."
         )
-    return Elpd(
-        "waic", float(found.elpd_waic), float(found.se), float(found.p_waic), np.asarray(found.waic_i),
-        sentences=tuple(said), arviz=found,
-    )  # fmt: skip
+    return Elpd("waic", float(rows.sum()), _error(rows), float(spread.sum()), rows, sentences=tuple(said))
 
 
 def compare(
@@ -150,8 +148,7 @@ def compare(
         raise InputError(f"A comparison needs at least two fits, got {len(fits)}.")
     estimate = loo if ic == "loo" else waic
     found = {name: estimate(fit, data, key=key, num=num) for name, fit in fits.items()}
-    with quiet():
-        table = arviz().compare({name: one.arviz for name, one in found.items()}, ic=ic, method="stacking")
+    table = _table(found)
     best, second = table.index[0], table.index[1]
     gap, error = float(table["elpd_diff"].iloc[1]), float(table["dse"].iloc[1])
     # Below four nats a difference is small, and its standard error too low (Sivula et al., 2020).
@@ -197,9 +194,33 @@ def _check_powers(fit: Any) -> None:
         )
 
 
-def _inference_data(az: Any, values: np.ndarray) -> Any:
-    # ArviZ asks for a posterior, though it looks only at the log likelihood.
-    return az.from_dict(posterior={"row": values[:, :, 0]}, log_likelihood={"y": values})
+def _table(found: Mapping[str, Elpd]) -> Any:
+    """Estimates, best first, with their differences to the best and the weights of stacking."""
+    import pandas as pd
+
+    order = sorted(found, key=lambda name: -found[name].elpd)
+    rows = np.stack([found[name].pointwise for name in order])
+    gaps = rows[0] - rows
+    columns = {
+        "rank": range(len(order)),
+        "elpd": [found[name].elpd for name in order],
+        "se": [found[name].se for name in order],
+        "p": [found[name].p for name in order],
+        "elpd_diff": gaps.sum(1),
+        "dse": [_error(gap) for gap in gaps],
+        "weight": best_mixture(rows),
+    }
+    return pd.DataFrame(columns, index=order)
+
+
+def _log_mean(values: np.ndarray) -> np.ndarray:
+    """log E[p(y_n | θ)] of every row."""
+    return logsumexp(values, axis=(0, 1)) - np.log(values[:, :, 0].size)
+
+
+def _error(rows: np.ndarray) -> float:
+    """The standard error of a sum over rows that are a sample."""
+    return float(np.sqrt(len(rows) * rows.var()))
 
 
 def _efficiency(fit: Any, values: np.ndarray) -> float:

@@ -12,11 +12,10 @@ from credo.core.model import Model
 from credo.core.posterior import WeightPosterior
 from credo.core.tree import take
 from credo.diagnostics.data import canonical
-from credo.diagnostics.lazy import arviz, quiet
 from credo.errors import InputError, NoDensity
+from credo.methods.pareto_smoothing import good_shape, pareto_smooth
 
 ROWS = 4096  # rows whose log likelihoods under all draws are held together
-EQUAL = 1e-6  # log weights that differ less are equal but for rounding
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,13 +89,9 @@ def pareto_k(key: jax.Array, fit: Any, data: Any, num: int = 1000) -> ParetoK:
 
 def _of_one(key: jax.Array, fit: Any, data: Any, num: int) -> ParetoK:
     raw = log_weights(key, fit, data, num)
-    good = min(1 - 1 / np.log10(len(raw)), 0.7)
-    if np.ptp(raw) < EQUAL:  # q is the posterior; there is no tail to fit
-        return ParetoK(0.0, good, float(len(raw)), np.full(len(raw), -np.log(len(raw))))
-    with quiet():
-        smooth, k = arviz().psislw(raw)
-    smooth = np.asarray(smooth, np.float64)
-    return ParetoK(float(k), good, float(1 / np.exp(2 * smooth).sum()), smooth)
+    with jax.enable_x64(True):
+        found = pareto_smooth(raw)
+        return ParetoK(float(found.k), good_shape(len(raw)), float(found.effective), np.asarray(found.log_weights))
 
 
 def log_weights(key: jax.Array, fit: Any, data: Any, num: int) -> np.ndarray:

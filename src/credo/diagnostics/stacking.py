@@ -3,17 +3,14 @@
 import dataclasses
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from scipy.special import logsumexp
 
+from credo.diagnostics.best_mixture import best_mixture
+from credo.diagnostics.left_out import left_out
 from credo.diagnostics.model_choice import LEAST_DRAWS, pointwise
 from credo.errors import Refusal
-from credo.methods.pareto_smoothing import good_shape, pareto_smooth
-
-TURNS = 10_000
-SMALLEST_GAIN = 1e-10  # nats a row: below it a turn changes nothing
+from credo.methods.pareto_smoothing import good_shape
 
 
 class Stacked(NamedTuple):
@@ -65,16 +62,16 @@ def stack(fit: Any, data: Any) -> Stacked:
             f"{LEAST_DRAWS}); keep more draws."
         )
     values = pointwise(fit, data, None, None)
-    left_out, shapes = (np.asarray(x, np.float64) for x in _leave_one_out(jnp.asarray(values)))
-    weights = best_mixture(left_out)
+    rows, shapes = left_out(values)
+    weights = best_mixture(rows)
     chains, draws = values.shape[:2]
     with np.errstate(divide="ignore"):  # a weight may be 0
         log_weights = np.broadcast_to(np.log(weights / draws)[:, None], (chains, draws)).astype(np.float32)
     stacked = dataclasses.replace(posterior, weights=log_weights)
     elpd = {
-        "chains": left_out.sum(1),
-        "equal": float((logsumexp(left_out, axis=0) - np.log(chains)).sum()),
-        "stacked": float(logsumexp(left_out, axis=0, b=weights[:, None]).sum()),
+        "chains": rows.sum(1),
+        "equal": float((logsumexp(rows, axis=0) - np.log(chains)).sum()),
+        "stacked": float(logsumexp(rows, axis=0, b=weights[:, None]).sum()),
     }
     bad = int((shapes > good_shape(draws)).any(0).sum())
     said = []
@@ -84,32 +81,3 @@ def stack(fit: Any, data: Any) -> Stacked:
             "weights are rough: longer chains make them better."
         )
     return Stacked(dataclasses.replace(fit, posterior=stacked, known=None), weights, elpd, shapes, tuple(said))
-
-
-@jax.jit
-def _leave_one_out(values: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """log p_c(y_n | y_−n) = log Σ_k w_k p(y_n | θ_k) with smoothed w_k ∝ 1/p(y_n | θ_k), and k̂; both [chain, n]."""
-
-    def one(log_prob: jax.Array) -> tuple[jax.Array, jax.Array]:
-        smoothed = pareto_smooth(-log_prob)
-        return jax.scipy.special.logsumexp(smoothed.log_weights + log_prob), smoothed.k
-
-    return jax.vmap(jax.vmap(one, in_axes=1))(values)
-
-
-def best_mixture(log_density: np.ndarray) -> np.ndarray:
-    """The weights w that maximise Σ_n log Σ_c w_c p_cn, for log p [chain, n]: a concave problem.
-
-    Expectation–maximisation for known components: w_c ← mean_n w_c p_cn / Σ_d w_d p_dn never lowers the sum.
-    """
-    density = np.exp(log_density - log_density.max(0))
-    weights = np.full(len(density), 1 / len(density))
-    before = -np.inf
-    for _ in range(TURNS):
-        mixed = weights @ density
-        value = np.log(mixed).mean()
-        if value - before < SMALLEST_GAIN:
-            break
-        before = value
-        weights = weights * (density / mixed).mean(1)
-    return weights / weights.sum()

@@ -1,6 +1,7 @@
 """Pareto-smoothed importance weights, as a pure function that compiled programs can call."""
 
 import math
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -26,22 +27,26 @@ def good_shape(count: int) -> float:
     return min(1 - 1 / math.log10(count), 0.7) if count > 1 else 0.0
 
 
-def tail_size(count: int) -> int:
-    """How many of the largest weights are smoothed: ⌈min(S/5, 3√S)⌉."""
-    return math.ceil(min(count / 5, 3 * math.sqrt(count)))
+def tail_size(count: int, efficiency: float = 1.0) -> int:
+    """How many of the largest weights are smoothed: ⌈min(S/5, 3√(S/r))⌉ where r S independent draws are worth S."""
+    return math.ceil(min(count / 5, 3 * math.sqrt(count / efficiency)))
 
 
-@jax.jit
-def pareto_smooth(log_weights: Any) -> Smoothed:
+@partial(jax.jit, static_argnames="tail")
+def pareto_smooth(log_weights: Any, tail: int | None = None) -> Smoothed:
     """Replace the largest weights by the quantiles of the generalised Pareto distribution that fits them best.
 
     Vehtari, Simpson, Gelman, Yao and Gabry (2024), Pareto smoothed importance sampling. The numbers are ArviZ's. With
     too few weights for a tail k is infinite, because nothing can be said; with equal ones it is 0.
+
+    Args:
+        log_weights: [draw], up to a constant.
+        tail: how many weights are smoothed; None means `tail_size`.
     """
     raw = jnp.asarray(log_weights)
     raw = jnp.where(jnp.isnan(raw), -jnp.inf, raw)
     raw = raw - raw.max()
-    count, tail = raw.size, tail_size(raw.size)
+    count, tail = raw.size, tail_size(raw.size) if tail is None else tail
     if tail < LEAST_TAIL:
         return _whole(raw, jnp.asarray(jnp.inf, raw.dtype))
     order = jnp.argsort(raw)
