@@ -3,12 +3,12 @@
 import dataclasses
 import json
 
-import arviz
 import jax
 import numpy as np
 import pytest
 from scipy import stats
 
+import arviz_numbers
 import credo
 import credo.errors
 from credo.methods.combine import stages
@@ -47,13 +47,13 @@ def fitted(request):
 
 def z_scores(values, truth):
     """(estimate − truth) / Monte-Carlo standard error, for the means of chains [chain, draw, …]."""
-    error = arviz.mcse(arviz.convert_to_dataset({"x": values}))["x"].values
+    error = arviz_numbers.mcse(values)
     return (values.mean((0, 1)) - truth) / error
 
 
 def beyond(values, truth, tolerance):
     """How far the means of chains are off beyond a tolerance, in Monte-Carlo standard errors."""
-    error = arviz.mcse(arviz.convert_to_dataset({"x": values}))["x"].values
+    error = arviz_numbers.mcse(values)
     return (np.abs(values.mean((0, 1)) - truth) - tolerance) / error
 
 

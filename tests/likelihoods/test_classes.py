@@ -1,6 +1,5 @@
 """Classification likelihoods against scipy and brute-force sums."""
 
-import arviz
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,6 +7,7 @@ import pytest
 import scipy.special
 import scipy.stats
 
+import arviz_numbers
 import credo
 from credo.errors import Refusal
 from credo.likelihoods import bernoulli, categorical, mislabelled
@@ -177,7 +177,7 @@ def test_the_share_of_wrong_labels_is_found():
     weight = np.exp(log_density - log_density.max())
     mean = np.average(grid, weights=weight)
     spread = np.sqrt(np.average((grid - mean) ** 2, weights=weight))
-    assert arviz.ess(draws.reshape(4, -1)) > 1000
+    assert arviz_numbers.ess(draws.reshape(4, -1)) > 1000
     assert abs(draws.mean() - mean) < 0.15 * spread
     assert abs(draws.std() / spread - 1) < 0.12
     assert scipy.special.expit(mean - 2 * spread) < 0.2 < scipy.special.expit(mean + 2 * spread)

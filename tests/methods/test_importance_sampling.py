@@ -1,11 +1,11 @@
 """Importance sampling: right where k̂ is small, loud where it is not (D1)."""
 
-import arviz
 import jax
 import numpy as np
 import pytest
 from scipy import stats
 
+import arviz_numbers
 import credo
 from credo import audit
 from credo.errors import InputError, Refusal
@@ -19,11 +19,14 @@ LINE = audit.problems()["linear"]
 KEY = jax.random.key(0)
 
 
-@pytest.mark.parametrize(("shape", "count"), [(-0.3, 2000), (0.2, 200), (0.6, 2000), (0.9, 200), (1.5, 2000)])
+@pytest.mark.parametrize(("shape", "count"), [(-0.3, 2500), (0.2, 200), (0.6, 2500), (0.9, 200), (1.5, 2500)])
 def test_smoothing_is_that_of_arviz(shape, count):
-    """k̂, smoothed weights and effective size in double precision, and k̂ read off the smoothed weights again."""
+    """k̂, smoothed weights and effective size in double precision, and k̂ read off the smoothed weights again.
+
+    S/5 and 3√S are whole: otherwise ArviZ 0 rounds the length of the tail up and ArviZ 1 down.
+    """
     raw = np.log(stats.genpareto.rvs(shape, size=count, random_state=3) + 0.01)
-    expected, k = arviz.psislw(raw)
+    expected, k = arviz_numbers.psislw(raw)
     with jax.enable_x64(True):
         found = jax.tree.map(np.asarray, pareto_smooth(raw))
     assert float(found.k) == pytest.approx(float(k), abs=1e-6)

@@ -53,6 +53,23 @@ def test_the_search_finds_what_it_looks_for(code):
     assert problems(ast.parse(code))
 
 
+def imports(tree: ast.AST) -> set[str]:
+    """The packages that a module imports, anywhere in it."""
+    found = [a.name for node in ast.walk(tree) if isinstance(node, ast.Import) for a in node.names]
+    found += [str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    return {name.split(".")[0] for name in found}
+
+
+def test_arviz_is_imported_behind_its_border_alone():
+    """Its import is slow, and version 0 writes files that concurrent processes fight over."""
+    border = ROOT / "src" / "credo" / "diagnostics" / "arviz_border.py"
+    others = [path for path in SOURCE if path != border]
+    others += sorted(p for part in ("tests", "benchmarks", "examples", "tools") for p in (ROOT / part).rglob("*.py"))
+    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in others}
+    assert not [path for path, tree in trees.items() if "arviz" in imports(tree)]
+    assert "arviz" in imports(ast.parse(border.read_text(encoding="utf-8")))
+
+
 @by_file
 def test_modules_are_short_and_say_what_they_are(path):
     text = path.read_text(encoding="utf-8")

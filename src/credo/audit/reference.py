@@ -19,6 +19,7 @@ from credo.audit.truth import Truth, function_values, truth_of_draws
 from credo.core.batch import Batch
 from credo.core.mixture import Flat
 from credo.core.model import Model
+from credo.diagnostics import arviz_border
 from credo.errors import ArtifactError, Refusal
 from credo.methods.nuts import NUTS
 from credo.training.many import fit_many
@@ -68,8 +69,6 @@ def _keep(key: jax.Array, model: Model, posterior: Any, places: jax.Array) -> An
 
 def make_reference(problem: Any, chains: int = CHAINS, draws: int = DRAWS, seed: int = SEED) -> tuple[Truth, dict]:
     """Run the chains of a problem: its truth, and what there is to say about them; Refusal where they disagree."""
-    import arviz
-
     model: Model = problem.model.inferring()
     key_start, key_run = jax.random.split(jax.random.key(seed))
     y = model.likelihood.prepare(problem.targets)
@@ -84,8 +83,8 @@ def make_reference(problem: Any, chains: int = CHAINS, draws: int = DRAWS, seed:
     flat = jax.tree.map(lambda x: jnp.asarray(x.reshape(-1, *x.shape[2:])), (outputs, noise))
     pooled = Flat(flat[0], flat[1], jnp.full(chains * draws, -np.log(chains * draws)))
     values, _ = function_values(model.likelihood, pooled)
-    tracked = arviz.convert_to_dataset({"g": values.reshape(chains, draws, *values.shape[1:])})
-    rhat, ess = float(arviz.rhat(tracked)["g"].max()), arviz.ess(tracked)["g"].values
+    tracked = values.reshape(chains, draws, *values.shape[1:])
+    rhat, ess = float(arviz_border.rhat(tracked).max()), arviz_border.ess(tracked)
     if not rhat < LARGEST_RHAT:
         raise Refusal(f"The chains of {problem.name} disagree (R-hat {rhat:.4f}): no reference is written.")
     truth = truth_of_draws(model.likelihood, pooled, ess, "")

@@ -1,4 +1,4 @@
-"""A fit as ArviZ InferenceData: what the rest of the Bayesian world reads."""
+"""A fit as ArviZ's data: what the rest of the Bayesian world reads."""
 
 from functools import partial
 from typing import Any
@@ -11,8 +11,8 @@ from credo.core.likelihood import Likelihood
 from credo.core.posterior import Draws, WeightPosterior
 from credo.core.predict import checked_inputs
 from credo.core.tree import paths
+from credo.diagnostics.arviz_border import assemble
 from credo.diagnostics.data import canonical
-from credo.diagnostics.lazy import arviz, quiet
 from credo.diagnostics.weights import weight_draws
 from credo.errors import InputError
 
@@ -37,7 +37,8 @@ def to_arviz(
     Groups: posterior (weights by path, with "." for "/", since files know "/" as a folder; function values `f`),
     sample_stats (of chains), log_likelihood, posterior_predictive, observed_data, constant_data. Members are chains;
     draws of a distribution are made afresh, one chain for each member; weighted draws have their `log_weight` among the
-    statistics. `to_netcdf` of the result writes a file, `to_datatree().to_zarr` a zarr store.
+    statistics. With ArviZ 1 the result is xarray's DataTree, before that InferenceData. `to_netcdf` writes a file,
+    `to_zarr` of a DataTree (`to_datatree()` of InferenceData) a zarr store.
 
     Args:
         fit: the result of `credo.fit` or `credo.load`.
@@ -70,24 +71,7 @@ def to_arviz(
         groups["log_likelihood"] = {"y": log_likelihood_draws(key, fit, inputs, targets, num)}
         groups["observed_data"] = {"y": observed[..., 0] if dims["y"] == ["row"] and observed.ndim == 2 else observed}
     groups = {name: values for name, values in groups.items() if values}
-    return _assemble(groups, dims, fit)
-
-
-def _assemble(groups: dict[str, Any], dims: dict[str, list[str]], fit: Any) -> Any:
-    az = arviz()
-    attributes = {"inference_library": "credo", "method": str(fit.config.get("method", ""))}
-    with quiet():
-        data = az.from_dict(**groups, dims=_only(dims, groups), posterior_attrs=attributes)
-        if "log_likelihood" in groups and dims["y"] != ["row"]:
-            # One number for each row, though a row has several entries.
-            one = az.from_dict(log_likelihood=groups["log_likelihood"], dims={"y": ["row"]})
-            data.log_likelihood = one.log_likelihood
-    return data
-
-
-def _only(dims: dict[str, list[str]], groups: dict[str, Any]) -> dict[str, list[str]]:
-    known = {name for values in groups.values() for name in values}
-    return {name: axes for name, axes in dims.items() if name in known}
+    return assemble(groups, dims, {"inference_library": "credo", "method": str(fit.config.get("method", ""))})
 
 
 def _statistics(fit: Any) -> dict[str, np.ndarray]:

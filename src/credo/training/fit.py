@@ -131,7 +131,7 @@ class Fit:
         return one_figure(self, inputs, targets, which)
 
     def to_arviz(self, inputs: PyTree | None = None, targets: Any = None) -> Any:
-        """Draws, statistics and predictions as ArviZ `InferenceData`, which saves itself as netCDF.
+        """Draws, statistics and predictions as ArviZ's data: xarray's `DataTree` with ArviZ 1, `InferenceData` before.
 
         Args:
             inputs: adds function values and posterior predictive draws at these inputs.
@@ -144,8 +144,8 @@ class Fit:
             ...     credo.networks.mlp([5]), credo.priors.normal(1.0), credo.likelihoods.gaussian(noise=0.1)
             ... )
             >>> fit = credo.fit(jax.random.key(0), model, (x, x[:, 0]), steps=50)
-            >>> fit.to_arviz(x, x[:, 0]).groups()[:3]
-            ['posterior', 'posterior_predictive', 'log_likelihood']
+            >>> fit.to_arviz(x, x[:, 0]).log_likelihood["y"].dims
+            ('chain', 'draw', 'row')
         """
         from credo.diagnostics import to_arviz
 

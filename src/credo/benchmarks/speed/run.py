@@ -17,6 +17,7 @@ import numpy as np
 
 from credo.benchmarks.records import Records, fingerprint
 from credo.benchmarks.speed import machine, plan
+from credo.diagnostics import arviz_border
 
 HERE = Path(__file__).resolve().parent
 Row = dict[str, Any]
@@ -95,17 +96,14 @@ def with_effective_samples(record: Row, draws: np.ndarray) -> Row:
     The bulk effective sample size and the split R-hat (rank-normalised) of f at each test input; draws are
     [chain, draw, point].
     """
-    import arviz
-
-    data = arviz.convert_to_dataset({"f": np.asarray(draws, np.float64)})
-    sizes = np.asarray(arviz.ess(data, method="bulk")["f"])
+    sizes = arviz_border.ess(draws)
     size = float(np.median(sizes))
     return record | {
         "values": [v * size for v in record["values"]],
         "cold_value": record["cold_value"] * size,
         "ess_median": size,
         "ess_min": float(sizes.min()),
-        "rhat_max": float(np.asarray(arviz.rhat(data)["f"]).max()),
+        "rhat_max": float(arviz_border.rhat(draws).max()),
     }
 
 
