@@ -17,6 +17,7 @@ from credo.errors import InputError, Refusal
 from credo.interchange.assemble import assemble
 from credo.interchange.portable import special
 from credo.interchange.portable.cells import PortableError
+from credo.recalibration.unseen import with_settings
 from exported import KEY, TARGETS, X, drawn, fitted, same
 
 IMAGES = np.zeros((40, 28, 28, 1), np.float32)
@@ -76,6 +77,24 @@ def test_numbers_of_the_likelihood_that_are_known(tmp_path):
     same(*both(drawn("negative_binomial", dispersion=2.5), tmp_path / "b"), targets, quantiles=False)
     targets = TARGETS["heteroscedastic_t"]
     same(*both(drawn("heteroscedastic_t", df=5.0), tmp_path / "c"), targets, quantiles=False)
+
+
+def recalibrated(fit, settings):
+    likelihood = with_settings(fit.model.likelihood, settings)
+    return dataclasses.replace(fit, model=dataclasses.replace(fit.model, likelihood=likelihood))
+
+
+@pytest.mark.parametrize(
+    "name", ["gaussian", "heteroscedastic", "poisson", "negative_binomial", "bernoulli", "mislabelled"]
+)
+def test_corrected_likelihoods(name, tmp_path):
+    classes = 2 if name == "bernoulli" else 3
+    tempered = {"heat": 1.7, "share": 0.2, "frequencies": np.full(classes, 1 / classes).tolist()}
+    settings = tempered if name in ("bernoulli", "mislabelled") else {"factor": 1.6}
+    found, wanted = both(recalibrated(drawn(name), settings), tmp_path / "p")
+    same(found, wanted, TARGETS[name], quantiles=name in ("gaussian", "heteroscedastic"))
+    plain = credo.predict(KEY, drawn(name), X)
+    assert not np.allclose(found.log_prob(TARGETS[name]), plain.log_prob(TARGETS[name]), atol=1e-3)
 
 
 @pytest.mark.parametrize("linear", [False, pytest.param(True, marks=pytest.mark.full)])

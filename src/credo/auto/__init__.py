@@ -9,5 +9,6 @@ from credo.auto.choice import count as count
 from credo.auto.choice import settle as settle
 from credo.auto.choice import without_likelihood as without_likelihood
 from credo.auto.pilot import chosen_for as chosen_for
+from credo.auto.pilot import chosen_for_model as chosen_for_model
 from credo.auto.pilot import compete as compete
 from credo.auto.pilot import compete_each as compete_each

@@ -13,6 +13,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from credo.auto.speed import BATCH, OVERHEAD, RATES, Speed
 from credo.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,17 +21,21 @@ if TYPE_CHECKING:
     from credo.data.encoder import TableEncoder
 
 AUTO = "auto"
-SECONDS = 60.0  # what a fit may take where no budget is given
-SHARE = 0.6  # of it for chains; the rest is compilation and the way to their starting points
-# Seconds of a gradient: so many, and one for each RATES of rows times parameters. Measured on two cores of a processor
-# and, for one table of 7,373 rows, on an H200; those of TPUs are a guess.
-OVERHEAD = {"cpu": 3e-4, "gpu": 3e-5, "tpu": 3e-5}
-RATES = {"cpu": 6e9, "gpu": 4e11, "tpu": 2e11}
+SECONDS = 60.0  # what a fit is planned for where no budget is given
+PATIENCE = 2.0  # times that much it may take with all that goes before its chains
+SHARE = 0.6  # of the time for chains; the rest is the way to their starting points
+BEFORE = 0.3  # of a budget that the pilot may take, and as much the starting points
+SHORT = 8.0  # seconds; below, no chain is worth its compilation
+FASTER = 20.0  # times that a machine may be faster than the rule
 BATCHES = 2.5  # how much faster minibatches go through wide layers
 CHAINS, MEMBERS = 8, 5
 SHORTEST, LONGEST = 25, 100  # draws of a chain, and steps of its paths
 FEWEST, MOST = 2_000, 200_000  # steps of an ensemble
 EPOCHS = 300  # of an ensemble, at most: later ones change nothing
+FOLDS, PILOTS, LENGTH, START = 3, 2, 25, 1_000  # of a pilot: folds, chains, their draws and path lengths, first steps
+LEAST_START, START_STEPS = 1_000, 10_000  # steps to the starting points of chains
+SMALL, SMALL_MEMBERS, HELD_OUT = 5_000, 10, 0.25  # rows below which an ensemble is of small networks, and its members
+LARGE_HELD_OUT = 0.1
 DEEP, WIDE = "mlp:32,32,32:tanh", "mlp:100,100,100"
 ROBUST = "heteroscedastic_t:0.01"
 # Widths of the prior that compete: rows decide by themselves once there are many, and cannot where there are few.
@@ -50,6 +55,9 @@ class Choice(NamedTuple):
         steps, batch_size: of the fit.
         why: one sentence.
         rivals: settings of which a pilot takes the best.
+        seconds: that it will take, compilation aside.
+        correction: of the likelihood, as `credo.recalibration.unseen` has it, once a pilot has seen what is to be
+            corrected.
     """
 
     method: str
@@ -59,6 +67,8 @@ class Choice(NamedTuple):
     batch_size: int
     why: str
     rivals: tuple[dict[str, Any], ...] = ()
+    seconds: float = 0.0
+    correction: dict[str, Any] | None = None
 
 
 def choose(
@@ -71,12 +81,13 @@ def choose(
     parameters: int | None = None,
     seconds: float | None = None,
     device: str | None = None,
+    speed: Speed | None = None,
 ) -> Choice:
     """The choice for a table.
 
-    Chains from the members of an ensemble, as long as the time allows chains of 25 draws; else an ensemble on
-    minibatches. The noise of numbers depends on the inputs and has tails that the residuals decide; whether labels of
-    classes may be wrong the pilot decides.
+    Chains from the members of an ensemble, as long as the time allows chains of 25 draws after the pilot and the
+    starting points; else an ensemble whose members stop early, each by rows of its own. The noise of numbers depends on
+    the inputs and has tails that the residuals decide; whether labels of classes may be wrong the pilot decides.
 
     Args:
         task: "regression", "binary", "multiclass" or "count".
@@ -85,44 +96,117 @@ def choose(
         outputs: targets, or classes.
         network: in words, where it is given.
         parameters: of that network, where it has no words.
-        seconds: for the fit.
+        seconds: for everything; None plans for about a minute by rule, the same on every machine.
         device: "cpu", "gpu" or "tpu"; None is where JAX runs.
+        speed: of gradients of 8 chains, where it was measured; None is by rule.
 
     Example:
         >>> choose("regression", 400, 10, device="cpu").method
         'ensemble_chains'
-        >>> choose("regression", 1_000_000, 10, device="cpu").method
+        >>> choose("regression", 400, 10, seconds=3, device="cpu").method
         'deep_ensemble'
     """
     if rows < 1:
         raise InputError("There are no rows to learn from.")
     device = _device() if device is None else device
-    allowed = SECONDS if seconds is None else seconds
-    options: dict[str, Any] = {"likelihood": ROBUST} if task == "regression" else {}
-    deep = CLASSES[0] if task in ("binary", "multiclass") else DEEP
-    size = parameters or count(network or deep, task, features, outputs)
     device = device if device in RATES else "cpu"
-    gradients = SHARE * allowed / (OVERHEAD[device] + rows * size / RATES[device])
-    length = int(min(LONGEST, (gradients / (2 * CHAINS)) ** 0.5))
+    options: dict[str, Any] = {"likelihood": ROBUST} if task == "regression" else {}
+    deep = deep_network(task)
+    size = parameters or count(network or deep, task, features, outputs)
+    speed = speed or Speed.by_rule(rows, size, device, CHAINS)
     place = {"cpu": "a processor", "gpu": "a GPU", "tpu": "a TPU"}[device]
     of = f"{rows:,} rows of {features:,} inputs and {size:,} parameters"
-    if length >= SHORTEST:
+    found = _lengths(task, rows, speed, seconds)
+    if found is not None:
+        length, start, rivals, total = found
+        shorter = {} if start == START_STEPS else {"longest": start}
         return Choice(
-            "ensemble_chains", network or deep, {"warmup": length, "num_steps": length} | options, length,
-            min(128, rows),
+            "ensemble_chains", network or deep, {"warmup": length, "num_steps": length} | shorter | options, length,
+            min(BATCH, rows),
             f"ensemble_chains, because {of} leave time on {place} for {CHAINS} chains of {length} draws, each from a "
-            "mode of its own.",
-            _rivals(task) if LEAST_ROWS <= rows <= PILOT_ROWS else (),
+            "mode of its own.", rivals, total,
         )  # fmt: skip
-    size = parameters or count(network or WIDE, task, features, outputs)
-    batch = min(128 if rows < 50_000 else 512, rows)
-    work = SHARE * allowed / (OVERHEAD[device] + batch * size * MEMBERS / (BATCHES * RATES[device]))
-    steps = int(min(MOST, max(FEWEST, min(work, EPOCHS * rows / batch))))
+    allowed = SECONDS if seconds is None else seconds
+    small = rows < SMALL or allowed < SECONDS / 2
+    size = parameters or count(network or (deep if small else WIDE), task, features, outputs)
+    members = SMALL_MEMBERS if small else MEMBERS
+    batch = min(BATCH if rows < 50_000 else 4 * BATCH, rows)
+    each = members * (OVERHEAD[device] + batch * size / (BATCHES * RATES[device]))
+    fewest = FEWEST if seconds is None else 1
+    steps = int(min(MOST, max(fewest, min(SHARE * allowed / each, EPOCHS * rows / batch))))
+    held = HELD_OUT if rows < 4 * SMALL else LARGE_HELD_OUT
+    own: dict[str, Any] = options | {"size": members, "held_out": held}
     return Choice(
-        "deep_ensemble", network or WIDE, options | {"size": MEMBERS}, steps, batch,
-        f"deep_ensemble, because {of} are too many for chains in {allowed:.0f} s on {place}: {MEMBERS} networks learn "
-        "from minibatches.",
+        "deep_ensemble", network or (deep if small else WIDE), own, steps, batch,
+        f"deep_ensemble, because {of} are too many for chains in {allowed:.0f} s on {place}: {members} networks learn "
+        "from minibatches, and each stops where rows of its own are predicted best.",
+        (), allowed if seconds is not None else steps * each,
     )  # fmt: skip
+
+
+def _lengths(
+    task: str, rows: int, speed: Speed, seconds: float | None
+) -> tuple[int, int, tuple[dict[str, Any], ...], float] | None:
+    """Length of chains, steps to their starts, rivals of the pilot and seconds in all; None where time is too short.
+
+    Without a budget chains get their share of a minute, and what goes before them may take as long again.
+    """
+    if seconds is not None and seconds < SHORT:
+        return None
+    allowed = SECONDS * PATIENCE if seconds is None else seconds
+    rivals = _rivals(task) if LEAST_ROWS <= rows <= PILOT_ROWS else ()
+    pilot = pilot_seconds(speed, len(rivals))
+    if seconds is not None and pilot > BEFORE * seconds:
+        return None  # without a pilot nobody knows whether its error bars are honest
+    if pilot > BEFORE * allowed:
+        rivals, pilot = rivals[1:2], pilot_seconds(speed, min(1, len(rivals)))  # the usual prior
+    start = START_STEPS
+    room = allowed - pilot if seconds is None else BEFORE * allowed
+    while start > LEAST_START and start * speed.batch > (BEFORE * allowed if seconds is None else room):
+        start = max(LEAST_START, start // 2)
+    time = SHARE * SECONDS if seconds is None else 0.95 * seconds - pilot - min(start * speed.batch, room)
+    left = min(time, allowed - pilot - start * speed.batch)
+    length = int(min(LONGEST, (max(left, 0.0) / (2 * speed.full)) ** 0.5))
+    if length < SHORTEST:
+        return None
+    total = pilot + start * speed.batch + 2 * length**2 * speed.full
+    return length, start, rivals, total if seconds is None else seconds
+
+
+def pilot_seconds(speed: Speed, rivals: int) -> float:
+    """Seconds of the short fits that compare so many rivals, each on two thirds of the rows."""
+    chains = rivals * FOLDS * PILOTS / speed.chains
+    return chains * (START * speed.batch + 2 * LENGTH**2 * max(2 / 3 * speed.full, speed.batch))
+
+
+def deep_network(task: str) -> str:
+    """The network of chains, in words."""
+    return CLASSES[0] if task in ("binary", "multiclass") else DEEP
+
+
+def worth_measuring(
+    choice: Choice, encoder: TableEncoder, rows: int, network: str | None, budget: Any, announced: bool
+) -> bool:
+    """Is the speed of this machine worth its measurement: can chains be had, or is their time to be announced?"""
+    from credo.training.fit import seconds
+
+    if budget is None:
+        return announced and choice.method == "ensemble_chains"
+    allowed = seconds(budget)
+    if allowed < SHORT:
+        return False
+    parameters = count(network or deep_network(encoder.task), encoder.task, len(encoder.feature_names))
+    rule = Speed.by_rule(rows, parameters, "cpu", CHAINS)
+    return 2 * SHORTEST**2 * rule.full < FASTER * allowed
+
+
+def timed(choice: Choice, speed: Speed) -> Choice:
+    """The choice with the seconds that it takes at a speed that was measured with 8 chains of the deep network."""
+    if choice.method != "ensemble_chains":
+        return choice
+    length, start = choice.settings["warmup"], choice.settings.get("longest", START_STEPS)
+    total = pilot_seconds(speed, len(choice.rivals)) + start * speed.batch + 2 * length**2 * speed.full
+    return choice._replace(seconds=total)
 
 
 def _rivals(task: str) -> tuple[dict[str, Any], ...]:
@@ -136,19 +220,21 @@ def without_likelihood(choice: Choice) -> Choice:
     return choice._replace(rivals=tuple(rival for rival in choice.rivals if "likelihood" not in rival))
 
 
-def choose_for(encoder: TableEncoder, rows: int, network: str | None = None, budget: Any = None) -> Choice:
+def choose_for(
+    encoder: TableEncoder, rows: int, network: str | None = None, budget: Any = None, speed: Speed | None = None
+) -> Choice:
     """The choice for a table that an encoder has learned."""
     from credo.training.fit import seconds
 
     targets = 1 if isinstance(encoder.target, str) else len(encoder.target)
     return choose(
         encoder.task, rows, len(encoder.feature_names), outputs=len(encoder.classes or ()) or targets, network=network,
-        seconds=None if budget is None else seconds(budget),
+        seconds=None if budget is None else seconds(budget), speed=speed,
     )  # fmt: skip
 
 
-def choose_for_model(model: Model, data: Any, budget: Any = None) -> Choice:
-    """The choice for a model of the user's own; its network and likelihood stay."""
+def choose_for_model(model: Model, data: Any, budget: Any = None, speed: Speed | None = None) -> Choice:
+    """The choice for a model of the user's own; its network, prior and likelihood stay."""
     import jax
     import numpy as np
 
@@ -163,9 +249,9 @@ def choose_for_model(model: Model, data: Any, budget: Any = None) -> Choice:
     features = sum(math.prod(x.shape[1:]) for x in jax.tree.leaves(one))
     task = {"real": "regression", "counts": "count", "classes": "multiclass"}[model.likelihood.kind]
     allowed = None if budget is None else seconds(budget)
-    choice = choose(task, len(targets), features, outputs=outputs, parameters=size, seconds=allowed)
+    choice = choose(task, len(targets), features, outputs=outputs, parameters=size, seconds=allowed, speed=speed)
     own = {name: value for name, value in choice.settings.items() if name != "likelihood"}
-    return choice._replace(settings=own, rivals=())
+    return choice._replace(settings=own, rivals=({},) if choice.rivals else ())
 
 
 def settle(

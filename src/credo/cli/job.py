@@ -34,6 +34,8 @@ class Job:
     time: str | None
     every: float = 30.0
     why: str = ""  # of a method that nobody named
+    correction: dict[str, Any] | None = None  # of its likelihood, by the rows that its pilot had not seen
+    planned: float | None = None  # seconds that were announced
 
     def write(self, run: Path) -> None:
         """Put the job into the run's checkpoint folder, whole or not at all."""

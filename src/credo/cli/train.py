@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +14,12 @@ import numpy as np
 import credo
 from credo.artifacts import PAGES, is_run, save_fit
 from credo.auto import AUTO, chosen_for, settle
+from credo.auto.honest import checked, with_units
 from credo.cli.console import plain, say
 from credo.cli.job import CHECKPOINT, Job, job_file
 from credo.cli.score import confusion_of, predictive_at, scores_of, true_targets
 from credo.data import parse
+from credo.data.copies import copies_note, copies_of
 from credo.data.encoder import Arrays, TableEncoder
 from credo.data.splits import split_rows
 from credo.data.tables import read_with_notes
@@ -24,7 +27,8 @@ from credo.data.targets import choose_task
 from credo.errors import InputError, Refusal, Unwritable
 from credo.folders import check_replaceable
 from credo.recipes import build, table_model
-from credo.training.fit import seconds
+from credo.training.budget import left_of, seconds
+from credo.training.clock import COMPILING
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,10 +84,13 @@ def prepare(job: Job) -> Prepared:
     if job.method == AUTO:
         job = settled(job, encoder, arrays, None if groups is None else groups[train_rows[arrays.rows]])
     method, options = build(job.method, job.settings)
+    if job.why:
+        method = with_units(method, arrays[:3], None if groups is None else groups[train_rows[arrays.rows]])
     model = table_model(encoder, job.network, options, job.method)
     held = encoder.arrays(frame.iloc[held_rows], unseen="zeros") if len(held_rows) else None
     held = None if held is None or len(held.rows) == 0 else held._replace(rows=held_rows[held.rows])
-    notes = [note for note in (*read_notes, why, *encoder.notes, job.why) if note]
+    copies = copies_note(copies_of(frame, job.target))
+    notes = [note for note in (*read_notes, why, copies, *encoder.notes, job.why) if note]
     own = None if groups is None or held is None else groups[held.rows]
     return Prepared(job, encoder, arrays, held, model, method, notes, own)
 
@@ -91,9 +98,16 @@ def prepare(job: Job) -> Prepared:
 def settled(job: Job, encoder: TableEncoder, arrays: Arrays, groups: np.ndarray | None = None) -> Job:
     """The job with the method that suits the table, and what else nobody said."""
     say("No method is named: looking for one that suits the table …")
-    choice = chosen_for(encoder, arrays[:3], job.network, job.settings, job.budget, job.seed, groups)
+    began, compiled = time.perf_counter(), COMPILING.seconds
+    choice = chosen_for(
+        encoder, arrays[:3], job.network, job.settings, job.budget, job.seed, groups, measure=job.steps is None
+    )
     found = settle(choice, job.network, job.settings, job.steps, job.batch_size, job.budget)
-    return dataclasses.replace(job, **found, why=f"Method: {choice.why}")
+    budget = None if job.budget is None else f"{left_of(job.budget, began, compiled):.3f}s"
+    planned = choice.seconds if job.steps is None else None
+    return dataclasses.replace(
+        job, **found, why=f"Method: {choice.why}", correction=choice.correction, planned=planned, budget=budget
+    )
 
 
 def _groups(frame: pd.DataFrame, job: Job) -> np.ndarray | None:
@@ -145,10 +159,11 @@ def train(job: Job, out: Path, prepared: Prepared, resuming: bool = False) -> di
 
 def _fit(job: Job, out: Path, prepared: Prepared) -> Any:
     try:
-        return credo.fit(
+        found = credo.fit(
             jax.random.key(job.seed), prepared.model, prepared.train[:3], prepared.method, steps=job.steps,
             budget=job.budget, batch_size=job.batch_size, checkpoint=credo.Checkpoint(out / CHECKPOINT, job.every),
         )  # fmt: skip
+        return checked(found, job.correction) if job.why else found
     except OSError as error:
         raise Unwritable(f"Cannot write to {out}: {error.strerror or error}; make room.") from error
 

@@ -9,6 +9,7 @@ import jax
 import numpy as np
 
 from credo.auto import AUTO, chosen_for, settle
+from credo.auto.honest import checked, with_units
 from credo.baselines import BASELINES, fit_baseline
 from credo.comparison.folds import encoded
 from credo.comparison.result import OVERRUN
@@ -22,6 +23,7 @@ from credo.metrics.arrays import brier_terms
 from credo.metrics.distances import crps
 from credo.recipes import build, table_model
 from credo.training.clock import COMPILING
+from credo.training.budget import left_of
 from credo.training.fit import fit
 from credo.training.warn import unwarned
 
@@ -76,17 +78,17 @@ def _baseline(
 def _network(
     name: str, encoder: Any, given: Any, scored: Any, how: dict[str, Any], groups: np.ndarray | None
 ) -> tuple[Predictive, dict[str, Any]]:
-    why, budget = "", how["budget"]
+    why, budget, correction = "", how["budget"], None
     began, compiled = time.perf_counter(), COMPILING.seconds
     said = {"method": name, "batch_size": None} | {k: how[k] for k in ("network", "settings", "steps")}
     if name == AUTO:
         choice = chosen_for(encoder, given[:3], how["network"], how["settings"], budget, how["seed"], groups)
         why = choice.why
         said = settle(choice, how["network"], how["settings"], how["steps"], None, budget)
-        # Its pilot comes out of the same time; a fit wants more than none, and ends with its first block.
-        spent = time.perf_counter() - began - (COMPILING.seconds - compiled)
-        budget = None if budget is None else max(budget - spent, 1e-3)
+        correction = choice.correction
+        budget = None if budget is None else left_of(budget, began, compiled)  # its pilot comes out of the same time
     method, options = build(said["method"], said["settings"])
+    method = with_units(method, given[:3], groups) if name == AUTO else method
     model = table_model(encoder, said["network"], options, said["method"])
     key_fit, key_draws = jax.random.split(jax.random.key(how["seed"]))
     with unwarned():
@@ -94,6 +96,7 @@ def _network(
             key_fit, model, given[:3], method, steps=said["steps"], budget=budget, batch_size=said["batch_size"],
             progress=False,
         )  # fmt: skip
+    found = checked(found, correction) if name == AUTO else found
     spent, compiling = time.perf_counter() - began, COMPILING.seconds - compiled
     alarms = alarms_of(found)
     facts = {

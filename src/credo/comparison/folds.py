@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from credo.data import parse
+from credo.data.copies import copies_of
 from credo.data.encoder import Arrays, TableEncoder
 from credo.errors import InputError
 
@@ -18,8 +19,17 @@ Folds = list[tuple[np.ndarray, np.ndarray]]
 
 
 def find_folds(frame: pd.DataFrame, target: Any, task: str, folds: int, seed: int, groups: str | None) -> Folds:
-    """Training and held-out rows of each fold: every row is held out once. Classes keep their shares, and groups stay
-    whole."""
+    """Training and held-out rows of each fold: every row is held out once. Classes keep their shares, groups stay
+    whole, and copies of a row are held out with it."""
+    copies = copies_of(frame) if groups is None else None
+    if copies is not None:
+        first = np.unique(copies)
+        chosen = [first[held] for _, held in _folds(frame.iloc[first], target, task, folds, seed, None)]
+        return [(np.flatnonzero(~held), np.flatnonzero(held)) for held in (np.isin(copies, one) for one in chosen)]
+    return _folds(frame, target, task, folds, seed, groups)
+
+
+def _folds(frame: pd.DataFrame, target: Any, task: str, folds: int, seed: int, groups: str | None) -> Folds:
     from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
     if not 2 <= folds <= len(frame):

@@ -16,6 +16,7 @@ from credo.baselines import BASELINES
 from credo.comparison.folds import check_folds, group_codes
 from credo.comparison.folds import find_folds as find_folds
 from credo.data import parse
+from credo.data.copies import copies_note, copies_of
 from credo.data.learning import plain_target, target_names
 from credo.data.tables import read_with_notes
 from credo.data.targets import choose_task
@@ -98,6 +99,7 @@ class Plan:
         if groups is not None and groups in target_names(target):
             raise InputError(f"Column '{groups}' is the target; choose another column for --split-by.")
         self.folds = find_folds(frame, target, chosen, folds, seed, groups)
+        copies = copies_note(copies_of(frame))
         self.frame = frame if groups is None else frame.drop(columns=[groups])
         exact = task if task in ("binary", "multiclass") else chosen
         self.how: dict[str, Any] = {
@@ -105,7 +107,8 @@ class Plan:
             "steps": steps, "budget": None if budget is None else seconds(budget), "seed": seed,
         }  # fmt: skip
         encoder = check_folds(self.frame, self.folds, self.how)
-        self.task, self.target, self.notes = encoder.task, target, [n for n in (*read_notes, why, *encoder.notes) if n]
+        self.task, self.target = encoder.task, target
+        self.notes = [note for note in (*read_notes, why, copies, *encoder.notes) if note]
         self.split_by, self.groups = groups, None if groups is None else group_codes(frame, groups)
 
     def fingerprint(self) -> str:

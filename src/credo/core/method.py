@@ -22,7 +22,8 @@ class Phase:
     "full" (all rows) or "none". `steps` is traced: another number of steps is the same program. Phases that give the
     same `program` share one compiled program; their `step` sees that name and cannot tell them apart. The user's steps,
     epochs or budget are those of the `main` phase, the last one where none says so. A phase with `until` ends early,
-    once the metric of that name is 1 for every member.
+    once the metric of that name is 1 for every member. A phase with `share` that is not the main one takes no more than
+    that share of a budget.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Phase:
     program: str | None = None
     main: bool = False
     until: str | None = None
+    share: float | None = None
 
 
 def main_phase(phases: tuple[Phase, ...]) -> int:

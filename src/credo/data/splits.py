@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from credo.data import kinds, parse
+from credo.data.copies import copies_of
 from credo.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
+
+Split = tuple[np.ndarray, np.ndarray]
 
 
 def split_rows(
@@ -23,6 +26,8 @@ def split_rows(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the places of the training rows and of the held-out rows, both in rising order.
 
+    Copies of one row stay on one side.
+
     Args:
         frame: the whole table.
         holdout: the share of rows to hold out; 0 holds out none.
@@ -33,6 +38,9 @@ def split_rows(
             two rows of each class stay in training.
     """
     frame = parse.named_frame(frame)
+    whole = _whole_copies(frame, holdout, seed, stratify) if split_by is None and time is None else None
+    if whole is not None:
+        return whole
     if isinstance(holdout, bool) or not isinstance(holdout, (int, float)) or not 0.0 <= holdout < 1.0:
         raise InputError(f"The hold-out share is {holdout} but must be at least 0 and below 1; try --holdout 0.1.")
     if split_by is not None and time is not None:
@@ -50,6 +58,19 @@ def split_rows(
         held = np.zeros(len(frame), bool)
         held[np.random.default_rng(seed).permutation(len(frame))[:count]] = True
     return np.flatnonzero(~held), np.flatnonzero(held)
+
+
+def _whole_copies(frame: pd.DataFrame, holdout: float, seed: int, stratify: Any) -> Split | None:
+    """The split of a table with copies: one row of each kind is split, and copies follow it. None without copies."""
+    codes = copies_of(frame)
+    if codes is None:
+        return None
+    first = np.unique(codes)
+    if stratify is not None and not isinstance(stratify, str):
+        stratify = np.asarray(stratify)[first]
+    _, held = split_rows(frame.iloc[first], holdout, seed, stratify=stratify)
+    chosen = np.isin(codes, first[held])
+    return np.flatnonzero(~chosen), np.flatnonzero(chosen)
 
 
 def _held_out_count(rows: int, holdout: float) -> int:

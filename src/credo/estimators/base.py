@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 import credo
 from credo.auto import AUTO, compete
+from credo.auto.honest import checked, with_units
 from credo.core.likelihood import Likelihood
 from credo.core.model import Model
 from credo.core.numeric import refuse_masked
@@ -87,15 +88,18 @@ class BayesianEstimator(BaseEstimator):
             return Model(network, prior, own, 1.0, None)
 
         options: dict[str, Any] = {}
+        choice = None
         if asked.choice is not None:
             choice = compete(asked.choice, model_with, data, int(seeds[0]))
             options, self.why_ = choice.settings, choice.why
         method = make_method(asked.method, asked.settings)
+        method = method if choice is None else with_units(method, data)
         with unwarned():
             fit = credo.fit(
                 jax.random.key(int(seeds[0])), model_with(options), data, method,
                 steps=asked.steps, batch_size=asked.batch_size, progress=False,
             )  # fmt: skip
+        fit = fit if choice is None else checked(fit, choice.correction)
         if fit.outcome != "finished":
             warnings.warn(str(fit.status), NotConverged, stacklevel=3)
         else:

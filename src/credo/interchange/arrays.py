@@ -63,6 +63,8 @@ NAMES = {
 
 def _likelihood(likelihood: Any, params: PyTree, count: int) -> tuple[dict[str, Any], Arrays]:
     """Its name and settings, and its parameters for each draw [draw, k]; `params` have a leading axis over draws."""
+    if isinstance(likelihood, lk.Stretched | lk.Tempered | lk.Overdispersed):
+        return _corrected(likelihood, params, count)
     kind = type(likelihood)
     if kind not in NAMES:
         raise Refusal(f"The NumPy predictor knows credo's likelihoods, and this fit has a {kind.__name__}; {INSTEAD}.")
@@ -85,3 +87,13 @@ def _likelihood(likelihood: Any, params: PyTree, count: int) -> tuple[dict[str, 
         own = np.atleast_1d(np.asarray(value, np.float32))
         arrays[f"likelihood/{name}"] = np.broadcast_to(own, (count, own.shape[-1]))
     return settings, arrays
+
+
+def _corrected(likelihood: Any, params: PyTree, count: int) -> tuple[dict[str, Any], Arrays]:
+    """The inner likelihood, and its correction."""
+    settings, arrays = _likelihood(likelihood.inner, params, count)
+    if isinstance(likelihood, lk.Tempered):
+        shares = np.exp(np.asarray(likelihood.log_frequencies, np.float64))
+        own = {"heat": float(likelihood.heat), "share": float(likelihood.share), "frequencies": shares.tolist()}
+        return settings | {"correction": own}, arrays
+    return settings | {"correction": {"factor": np.asarray(likelihood.factor, np.float64).tolist()}}, arrays

@@ -2,6 +2,9 @@
 
 from credo.likelihoods.bernoulli import Bernoulli as Bernoulli
 from credo.likelihoods.bernoulli import bernoulli as bernoulli
+from credo.likelihoods.calibrated import Overdispersed as Overdispersed
+from credo.likelihoods.calibrated import Stretched as Stretched
+from credo.likelihoods.calibrated import Tempered as Tempered
 from credo.likelihoods.categorical import Categorical as Categorical
 from credo.likelihoods.categorical import categorical as categorical
 from credo.likelihoods.defaults import default_likelihood as default_likelihood

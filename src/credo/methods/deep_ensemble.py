@@ -8,11 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from credo.core.batch import Batch, mix
-from credo.core.method import Info, Phase
+from credo.core.method import Info, Method, Phase
 from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.tree import leaf, struct
 from credo.errors import InputError, Refusal
+from credo.methods.early_stopping import EarlyStopping
 from credo.methods.map import MAP, PointState
 
 PyTree = Any
@@ -35,12 +36,16 @@ class DeepEnsemble(MAP):
     With `adversarial` = ε every batch is joined by x' = x + ε r sign(∇_x ℓ), ℓ = −log p(y|x, θ) and r the range of each
     input in the data, and the rows count half each: the smoothed loss is ½(ℓ(x) + ℓ(x')). With `bootstrap` row n of a
     member weighs w_n ~ Poisson(1), drawn once: θ* = argmax log p(θ) + Σ_n w_n log p(y_n | x_n, θ), and N stays N.
+    With `held_out` every member keeps rows of its own from training and stops where it predicts them best
+    (`EarlyStopping`): a member that would know its rows by heart is sure of them and of all others.
     Lakshminarayanan, Pritzel and Blundell (2017), Simple and scalable predictive uncertainty estimation.
 
     Args:
         size: number of members.
         adversarial: ε, the size of the step as a share of each input's range (0.01 in the paper); None: no such step.
         bootstrap: each member sees its own resampled rows.
+        held_out: share of the rows that tell each member when to stop; None: it does not stop early.
+        units: as in `EarlyStopping`, a number for each row; rows of one number are held out together.
         learning_rate, optimiser, schedule: as in `MAP`.
 
     Example:
@@ -52,10 +57,25 @@ class DeepEnsemble(MAP):
     size: int = 5
     adversarial: Any = leaf(default=None)
     bootstrap: bool = False
+    held_out: float | None = leaf(default=None)
+    units: Any = leaf(default=None)
 
     def __post_init__(self) -> None:
         if self.size < 1:
             raise InputError(f"An ensemble needs at least one member, got size={self.size}.")
+        if self.held_out is not None and (self.adversarial is not None or self.bootstrap):
+            raise InputError("held_out does not go with adversarial or bootstrap; leave it or them out.")
+
+    @property
+    def parts(self) -> tuple[Method, ...]:  # type: ignore[override]
+        if self.held_out is None:
+            return ()
+        return (
+            EarlyStopping(
+                self.learning_rate, self.optimiser, self.schedule, held_out=self.held_out, size=self.size,
+                longest=self.default_steps, units=self.units,
+            ),
+        )  # fmt: skip
 
     @property
     def members(self) -> Any:

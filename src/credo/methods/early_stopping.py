@@ -17,6 +17,7 @@ from credo.methods.optimise import descend, fade
 
 PyTree = Any
 LARGEST = 4096  # rows that are held out, at most
+SHARE = 0.3  # of a budget, where something follows
 
 
 @struct
@@ -46,6 +47,8 @@ class EarlyStopping(MAP):
 
     Args:
         held_out: share of the rows.
+        units: a number for each row, where rows of one number are held out together: copies of one row, groups. None:
+            every row by itself.
         patience: share of the longest run without improvement after which a member stops.
         size: members.
         longest: steps, at most, where the user gives none.
@@ -56,6 +59,7 @@ class EarlyStopping(MAP):
     patience: float = leaf(default=0.5)
     size: int = 1
     longest: int = 10_000
+    units: Any = leaf(default=None)
 
     def __post_init__(self) -> None:
         if self.size < 1:
@@ -76,14 +80,12 @@ class EarlyStopping(MAP):
         return model, []
 
     def phases(self, num_data: int, steps: int) -> tuple[Phase, ...]:
-        return (Phase("optimise", steps, "random", until="stopped"),)
+        return (Phase("optimise", steps, "random", until="stopped", share=SHARE),)
 
     def init(self, key: jax.Array, model: Model, variables: Variables, data: Batch) -> StoppedState:
         start = super().init(key, model, variables, data)
         fields = {f.name: getattr(start, f.name) for f in dataclasses.fields(start)}
-        lots = jnp.where(data.weight > 0, jax.random.uniform(key, data.weight.shape), 2.0)
-        count = jnp.clip(jnp.round(self.held_out * data.num_rows), 1, LARGEST)
-        held = (lots.argsort().argsort() < count) & (data.num_rows > 1)
+        held = held_rows(key, self.held_out, self.units, data)
         zero = jnp.zeros(())
         return StoppedState(
             **fields, held=held, score=zero, seen=zero, best=start.values, best_network=start.network,
@@ -147,3 +149,22 @@ class EarlyStopping(MAP):
             lambda a, b: jnp.where(found, a, b), (state.best, state.best_network), (state.values, state.network)
         )
         return Variables(state.layout.unravel(values), network)  # type: ignore[union-attr]
+
+
+def held_rows(key: jax.Array, share: Any, units: Any, data: Batch) -> jax.Array:
+    """Which rows are held out: a share of them by lot, where rows of one unit draw one lot together.
+
+    At least one row stays on either side, were it that a unit is cut.
+    """
+    rows = data.weight.shape[0]
+    lots = jax.random.uniform(key, (rows,))
+    if units is not None:
+        known = min(rows, units.shape[0])
+        lots = lots.at[:known].set(lots[jnp.clip(units[:known], 0, rows - 1)])
+    lots = jnp.where(data.weight > 0, lots, 2.0)
+    count = jnp.clip(jnp.round(share * data.num_rows), 1, LARGEST).astype(jnp.int32)
+    bound = jnp.sort(lots)[count - 1]
+    held = lots <= bound
+    by_row = lots.argsort().argsort() < count
+    whole = (held & (data.weight > 0)).sum() < data.num_rows
+    return jnp.where(whole, held, by_row) & (data.num_rows > 1)

@@ -36,6 +36,7 @@ class EnsembleChains(Method):
         held_out: share of the rows that tell each member when to stop.
         learning_rate: of the optimiser.
         target_acceptance: of the chains' warm-up; None leaves it to the sampler.
+        units: as in `EarlyStopping`, a number for each row; rows of one number are held out together.
 
     Example:
         >>> import credo
@@ -53,6 +54,7 @@ class EnsembleChains(Method):
     learning_rate: float = leaf(default=0.005)
     target_acceptance: Any = leaf(default=None)
     over: str = "auto"
+    units: Any = leaf(default=None)
 
     default_steps = 100
 
@@ -85,6 +87,7 @@ class EnsembleChains(Method):
         if self.target_acceptance is not None:
             chain = dataclasses.replace(chain, target_acceptance=self.target_acceptance)
         start = EarlyStopping(
-            learning_rate=self.learning_rate, held_out=self.held_out, size=self.size, longest=self.longest
-        )
+            learning_rate=self.learning_rate, held_out=self.held_out, size=self.size, longest=self.longest,
+            units=self.units,
+        )  # fmt: skip
         return start, chain

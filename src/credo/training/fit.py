@@ -1,7 +1,6 @@
 """`fit`: from a model, data and a method to a posterior."""
 
 import dataclasses
-import re
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,6 +16,8 @@ from credo.methods.combine import stages as stages_of
 from credo.programs import tidy
 from credo.registry import build_method
 from credo.training.arguments import member_keys, precision
+from credo.training.budget import left_of
+from credo.training.budget import seconds as seconds
 from credo.training.checkpoint import Checkpoint, check_fingerprint
 from credo.training.clock import COMPILING
 from credo.training.config import describe
@@ -173,6 +174,10 @@ class Fit:
         compiled = COMPILING.seconds - self.timing["seconds_compile"]
         config = self.config | {"steps": loop.steps, "epochs": None, "budget": None}
         extended = _finish(loop, config, began, compiled)
+        if "correction" in config:
+            from credo.auto.honest import with_correction
+
+            extended = with_correction(extended, config["correction"])
         warn(extended)
         return extended
 
@@ -244,13 +249,17 @@ def fit(
     """
     began, compiled = time.perf_counter(), COMPILING.seconds
     notes: list[str] = []
-    if isinstance(method, str) and method == "auto":
-        from credo.auto import choose_for_model
+    correction: Any = None
+    automatic = isinstance(method, str) and method == "auto"
+    if automatic:
+        from credo.auto import chosen_for_model
 
-        choice = choose_for_model(model, data, budget)
-        method, notes = build_method(choice.method, **choice.settings), [f"Method: {choice.why}"]
+        seed = int(np.asarray(jax.random.key_data(key)).ravel()[-1])
+        choice, method = chosen_for_model(model, data, budget, seed, measure=checkpoint is None)
+        notes, correction = [f"Method: {choice.why}"], choice.correction
         batch_size = choice.batch_size if batch_size is None else batch_size
         steps = choice.steps if steps is None and epochs is None and budget is None else steps
+    left = None if budget is None else left_of(budget, began, compiled) if automatic else seconds(budget)
     method = build_method(method)
     if sum(v is not None for v in (steps, epochs, budget)) > 1:
         raise InputError("Give one of steps, epochs and budget, not several.")
@@ -275,7 +284,7 @@ def fit(
     }  # fmt: skip
     loop = Loop(
         stages, source, placement, np.asarray(member_keys(key, len(stages), placement.padded)), steps, epochs,
-        None if budget is None else seconds(budget), size, thin, _start(start, parts[0], method, model, placement),
+        left, size, thin, _start(start, parts[0], method, model, placement),
         tuple(callbacks), Checkpoint.of(checkpoint), Host(notes=notes), progress,
     )  # fmt: skip
     if loop.checkpoint is not None:
@@ -285,6 +294,10 @@ def fit(
             check_fingerprint(saved.host.fingerprint, loop.host.fingerprint, loop.checkpoint.folder)
             loop.resume(saved)
     fitted = _finish(loop, config, began, compiled)
+    if automatic:
+        from credo.auto.honest import checked
+
+        fitted = checked(fitted, correction)
     warn(fitted)
     return fitted
 
@@ -374,15 +387,3 @@ def _positive(**values: Any) -> None:
             raise InputError(f"{name} must be positive, got {value}.")
         if value is not None and value > LARGEST:
             raise InputError(f"{name} must be at most {LARGEST:,}, got {value}.")
-
-
-def seconds(budget: str | float) -> float:
-    """Seconds in "90s", "5m", "1.5h" or a number."""
-    match = re.fullmatch(r"\s*([0-9.]+)\s*(s|m|h)?\s*", str(budget))
-    try:
-        value = float(match[1]) * {"s": 1, "m": 60, "h": 3600, None: 1}[match[2]] if match else 0.0
-    except ValueError:
-        value = 0.0
-    if value <= 0:
-        raise InputError(f'A budget looks like "60s", "5m" or "1h", got {budget!r}.')
-    return value

@@ -198,7 +198,8 @@ class Loop:
         host, phase, name = self.host, phases[self.host.phase], phases[self.host.phase].name
         method, model = self.method(host.stage), numbers(self.stages[host.stage][1])
         counted = host.stage == len(self.stages) - 1 and host.phase == main_phase(phases)
-        timed = self.budget is not None and counted
+        timed, longest = self.budget is not None and counted, int(phase.steps)
+        capped = None if counted or self.budget is None or phase.share is None else phase.share * self.budget
         host.steps = host.steps or (10**9 if timed else int(phase.steps))
         plan = order(self.source.num_rows, self.batch_size)
         keeps, phase = phase.keeps_draws, numbers(shared_program(phase, phases))
@@ -231,13 +232,17 @@ class Loop:
                 return
             self.carry = output.carry
             host.step += num
-            if phase.until is not None and (over := record.end_at(phase.until)):
-                host.steps = host.step = host.step - over + 1
+            ended = phase.until is not None and record.end_at(phase.until)
+            if ended:
+                host.steps = host.step = host.step - ended + 1
             rate = num / seconds if rate else 0.6 * num / seconds  # the first block warms up
             elapsed = self._elapsed()
-            if timed and self.budget is not None:
+            if timed and self.budget is not None and not ended:
                 left = self.budget - (elapsed - self._compiling())
                 host.steps = host.step + max(0, int(left * rate) // unit * unit) if left > 0 else host.step
+            if capped is not None and not ended:
+                left = capped - (elapsed - self._compiling())
+                host.steps = min(longest, host.step + max(0, int(left * rate) // unit * unit))
             means = {k: float(np.mean(v)) for k, v in record.metrics[-1].items()}
             bar.update(host.step, host.steps, rate, means)
             event = Event(type(method).__name__, name, host.step, host.steps, means, elapsed)

@@ -28,13 +28,14 @@ class Real:
         self.floor = settings.get("floor")
         self.scale: Any = _each_draw(arrays, "scale")  # σ, None where the network predicts it
         self.df: Any = _each_draw(arrays, "df")  # of Student's t, None for normal noise
+        self.factor = np.asarray(settings.get("correction", {}).get("factor", 1.0))  # noise is so many times as wide
 
     def parts(self, outputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The centre and σ of y."""
         if self.scale is None:
             half = outputs.shape[-1] // 2
-            return outputs[..., :half], self.floor + softplus(outputs[..., half:])
-        return outputs, np.broadcast_to(self.scale, outputs.shape)
+            return outputs[..., :half], self.factor * (self.floor + softplus(outputs[..., half:]))
+        return outputs, self.factor * np.broadcast_to(self.scale, outputs.shape)
 
     def mean(self, outputs: np.ndarray) -> np.ndarray:
         """E[y | f]."""
@@ -77,33 +78,42 @@ class Counts:
 
     def __init__(self, settings: dict[str, Any], arrays: dict[str, np.ndarray]):
         self.log_r: Any = _each_draw(arrays, "log_dispersion")
+        self.square = np.asarray(settings.get("correction", {}).get("factor", 1.0)) ** 2  # variance is so much larger
+        self.poisson = self.log_r is None and bool((self.square == 1).all())
+
+    def inverse(self, eta: np.ndarray) -> np.ndarray:
+        """1/r of a negative binomial with this variance."""
+        own = 0.0 if self.log_r is None else np.exp(-self.log_r)
+        return np.maximum((self.square - 1) * np.exp(-eta) + self.square * own, 1e-8)
 
     def mean(self, outputs: np.ndarray) -> np.ndarray:
         """The rate."""
         return np.exp(log_rate(outputs))
 
     def variance(self, outputs: np.ndarray) -> np.ndarray:
-        """The rate μ, and μ²/r more under the negative binomial."""
+        """The rate μ, μ²/r more under the negative binomial, and what a correction multiplies it by."""
         eta = log_rate(outputs)
-        return np.exp(eta) if self.log_r is None else np.exp(eta) + np.exp(2 * eta - self.log_r)
+        own = 0.0 if self.log_r is None else np.exp(2 * eta - self.log_r)
+        return self.square * (np.exp(eta) + own)
 
     def cdf(self, outputs: np.ndarray, y: np.ndarray) -> np.ndarray:
         """P(Y ≤ y | f)."""
         y = np.broadcast_to(y, outputs.shape)
         count, eta = np.clip(np.floor(y), 0.0, 1e18) + 1, log_rate(outputs)
-        if self.log_r is None:
+        if self.poisson:
             below = gammaincc(count, np.exp(eta))
         else:
-            gap = self.log_r - eta
-            below = betainc(np.exp(self.log_r), count, sigmoid(gap), sigmoid(-gap))
+            log_r = -np.log(self.inverse(eta))
+            below = betainc(np.exp(log_r), count, sigmoid(log_r - eta), sigmoid(eta - log_r))
         return np.where(y < 0, 0.0, below)
 
     def log_prob(self, outputs: np.ndarray, y: np.ndarray) -> np.ndarray:
         """log p(y | f) [draw, n], summed over the entries of y."""
         eta = log_rate(outputs)
-        if self.log_r is None:
+        if self.poisson:
             return (y * eta - np.exp(eta) - log_gamma(y + 1)).sum(-1)
-        r, gap = np.exp(self.log_r), self.log_r - eta
+        log_r = -np.log(self.inverse(eta))
+        r, gap = np.exp(log_r), log_r - eta
         norm = log_gamma(y + r) - log_gamma(r) - log_gamma(y + 1)
         return (norm - r * softplus(-gap) - y * softplus(gap)).sum(-1)
 
@@ -116,9 +126,21 @@ class Classes:
     def __init__(self, settings: dict[str, Any], arrays: dict[str, np.ndarray]):
         self.name = settings["name"]
         self.logit: Any = _each_draw(arrays, "logit_share")
+        self.correction = settings.get("correction")
 
     def log_probs(self, outputs: np.ndarray) -> np.ndarray:
         """log p(y = c | f) [draw, n, classes]."""
+        found = self.uncorrected(outputs)
+        if self.correction is None:
+            return found
+        found = found / self.correction["heat"]
+        own = found - logsumexp(found, -1)[..., None]
+        with np.errstate(divide="ignore"):
+            kept, drawn = np.log1p(-self.correction["share"]), np.log(self.correction["share"])
+        return np.logaddexp(kept + own, drawn + np.log(self.correction["frequencies"]))
+
+    def uncorrected(self, outputs: np.ndarray) -> np.ndarray:
+        """The same of the likelihood that was fitted."""
         if self.name == "bernoulli":
             return -softplus(np.concatenate([outputs, -outputs], -1))
         right = outputs - logsumexp(outputs, -1)[..., None]

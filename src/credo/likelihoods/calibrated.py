@@ -1,0 +1,206 @@
+"""Likelihoods that rows outside of training have corrected: wider noise, cooler probabilities, more overdispersion.
+
+The correction is part of the model, so whatever reads a fit (predictions, scores, decisions, files, exports) has it.
+"""
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from credo.core.tree import leaf, struct
+from credo.likelihoods.base import Classes, diagonal
+from credo.likelihoods.categorical import categorical
+from credo.likelihoods.negative_binomial import NegativeBinomial
+
+PyTree = Any
+
+
+class Corrected:
+    """What corrected likelihoods share: targets, outputs and parameters are those of the `inner` one."""
+
+    inner: Any
+
+    @property
+    def point(self) -> bool:
+        """As the inner likelihood."""
+        return bool(self.inner.point)
+
+    @property
+    def learns(self) -> str:
+        """As the inner likelihood."""
+        return str(getattr(self.inner, "learns", "noise"))
+
+    def prepare(self, targets: np.ndarray) -> np.ndarray:
+        """As the inner likelihood."""
+        return self.inner.prepare(targets)
+
+    def num_outputs(self, targets: Any) -> int:
+        """As the inner likelihood."""
+        return self.inner.num_outputs(targets)
+
+    def init(self, targets: jax.Array, weight: jax.Array) -> PyTree:
+        """As the inner likelihood."""
+        return self.inner.init(targets, weight)
+
+    def log_prior(self, params: PyTree) -> jax.Array:
+        """As the inner likelihood."""
+        return self.inner.log_prior(params)
+
+    def sample_prior(self, key: jax.Array, targets: jax.Array) -> PyTree:
+        """As the inner likelihood."""
+        return self.inner.sample_prior(key, targets)
+
+    def inferring(self) -> Any:
+        """With the inner one's learned point under its prior."""
+        inner: Any = self.inner.inferring()
+        return self if inner is self.inner else dataclasses.replace(self, inner=inner)  # type: ignore[type-var]
+
+
+@struct
+class Stretched(Corrected):
+    """y = m + s (y₀ − m) with y₀ from the inner likelihood and m = E[y₀ | f]: noise s times as wide.
+
+    inner: a likelihood of numbers that is a location and a scale, which all of credo's are.
+    factor: s, one number or one for each entry of y.
+    """
+
+    inner: Any = leaf()
+    factor: Any = leaf(default=1.0)
+
+    kind = "real"
+
+    @property
+    def normal(self) -> bool:
+        """As the inner likelihood: stretched normal noise is normal."""
+        return bool(getattr(self.inner, "normal", False))
+
+    def _back(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
+        """y₀ = m + (y − m)/s."""
+        mean = self.inner.mean(params, outputs)
+        return mean + (targets - mean) / self.factor
+
+    def log_prob(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
+        """log p₀(m + (y − m)/s) − log s, summed over the entries of y."""
+        found = self.inner.log_prob(params, outputs, self._back(params, outputs, targets))
+        return found - jnp.log(jnp.broadcast_to(jnp.asarray(self.factor, found.dtype), targets.shape[-1:])).sum()
+
+    def mean(self, params: PyTree, outputs: jax.Array) -> jax.Array:
+        """m."""
+        return self.inner.mean(params, outputs)
+
+    def variance(self, params: PyTree, outputs: jax.Array) -> jax.Array:
+        """s² Var[y₀]."""
+        return self.inner.variance(params, outputs) * jnp.square(self.factor)
+
+    def cdf(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
+        """F₀(m + (y − m)/s)."""
+        return self.inner.cdf(params, outputs, self._back(params, outputs, targets))
+
+    def sample(self, key: jax.Array, params: PyTree, outputs: jax.Array) -> jax.Array:
+        """m + s (y₀ − m)."""
+        mean = self.inner.mean(params, outputs)
+        return mean + self.factor * (self.inner.sample(key, params, outputs) - mean)
+
+    def curvature(self, params: PyTree, outputs: jax.Array) -> jax.Array:
+        """That of the inner likelihood, divided by s² where an output is a location; a log scale is only shifted."""
+        found = self.inner.curvature(params, outputs)
+        places = self.inner.mean(params, outputs).shape[-1]
+        shrunk = jnp.broadcast_to(1.0 / jnp.asarray(self.factor, found.dtype), (places,))
+        each = jnp.concatenate([shrunk, jnp.ones(outputs.shape[-1] - places, found.dtype)])
+        return found * each[:, None] * each
+
+
+@struct
+class Tempered(Corrected, Classes):
+    """p(c) = (1 − w) p₀(c)^(1/T)/Σ_j p₀(j)^(1/T) + w π_c: a temperature, and a share of the classes' frequencies.
+
+    inner: a likelihood of classes.
+    heat: T; above 1 the inner one was too sure of itself.
+    share: w.
+    log_frequencies: log π [C].
+    """
+
+    inner: Any = leaf()
+    heat: Any = leaf(default=1.0)
+    share: Any = leaf(default=0.0)
+    log_frequencies: Any = leaf(default=None)
+
+    def log_probs(self, params: PyTree, outputs: jax.Array) -> jax.Array:
+        """log p(c) of every class [n, C]."""
+        own = jax.nn.log_softmax(self.inner.log_probs(params, outputs) / self.heat)
+        return jnp.logaddexp(jnp.log1p(-self.share) + own, jnp.log(self.share) + jnp.asarray(self.log_frequencies))
+
+    def log_prob(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
+        """log p(y | f)."""
+        return jnp.take_along_axis(self.log_probs(params, outputs), targets[..., None], -1, mode="clip")[..., 0]
+
+    def variance(self, params: PyTree, outputs: jax.Array) -> jax.Array:
+        """p (1 − p) of every class [n, C]."""
+        probs = self.mean(params, outputs)
+        return probs * (1 - probs)
+
+    def entropy(self, params: PyTree, outputs: jax.Array) -> jax.Array:
+        """H[p] in nats [n]."""
+        log_probs = self.log_probs(params, outputs)
+        return categorical(log_probs.shape[-1]).entropy({}, log_probs)
+
+    def sample(self, key: jax.Array, params: PyTree, outputs: jax.Array) -> jax.Array:
+        """One class for every row [n]."""
+        return jax.random.categorical(key, self.log_probs(params, outputs)).astype(jnp.int32)
+
+    def curvature(self, params: PyTree, outputs: jax.Array) -> jax.Array:
+        """Σ_c p_c ∇log p_c ∇log p_cᵀ [n, out, out]."""
+
+        def one(row: jax.Array) -> jax.Array:
+            log_probs = self.log_probs(params, row[None])[0]
+            slopes = jax.jacfwd(lambda f: self.log_probs(params, f[None])[0])(row)
+            return jnp.einsum("c,ci,cj->ij", jnp.exp(log_probs), slopes, slopes)
+
+        return jax.vmap(one)(outputs)
+
+
+@struct
+class Overdispersed(Corrected):
+    """Counts with the mean μ of the inner likelihood and s² times its variance: NB(μ, r'), 1/r' = (s² − 1)/μ + s²/r.
+
+    inner: `poisson` (1/r = 0) or `negative_binomial`.
+    factor: s ≥ 1, one number or one for each entry of y.
+    """
+
+    inner: Any = leaf()
+    factor: Any = leaf(default=1.0)
+
+    kind = "counts"
+
+    def _wider(self, params: PyTree, outputs: jax.Array) -> NegativeBinomial:
+        square, mean = jnp.square(self.factor), jnp.maximum(self.inner.mean(params, outputs), 1e-30)
+        inverse = jnp.exp(-self.inner.log_r(params)) if hasattr(self.inner, "log_r") else 0.0
+        return NegativeBinomial("known", 1.0 / jnp.maximum((square - 1.0) / mean + square * inverse, 1e-8))
+
+    def log_prob(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
+        """log NB(y; μ, r'), summed over the entries of y."""
+        return self._wider(params, outputs).log_prob({}, outputs, targets)
+
+    def mean(self, params: PyTree, outputs: jax.Array) -> jax.Array:
+        """μ."""
+        return self.inner.mean(params, outputs)
+
+    def variance(self, params: PyTree, outputs: jax.Array) -> jax.Array:
+        """s² times the inner variance."""
+        return self.inner.variance(params, outputs) * jnp.square(self.factor)
+
+    def cdf(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
+        """P(Y ≤ y) under NB(μ, r')."""
+        return self._wider(params, outputs).cdf({}, outputs, targets)
+
+    def sample(self, key: jax.Array, params: PyTree, outputs: jax.Array) -> jax.Array:
+        """One count for every entry."""
+        return self._wider(params, outputs).sample(key, {}, outputs)
+
+    def curvature(self, params: PyTree, outputs: jax.Array) -> jax.Array:
+        """(∂μ/∂f)²/Var[y] on the diagonal: the information of a quasi-likelihood with this mean and variance."""
+        inner = jnp.diagonal(self.inner.curvature(params, outputs), axis1=-2, axis2=-1)
+        return diagonal(inner / jnp.square(self.factor))
