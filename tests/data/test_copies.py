@@ -52,7 +52,7 @@ def test_rows_of_few_kinds_are_no_copies():
     rng = np.random.default_rng(0)
     assert copies_of(pd.DataFrame(rng.integers(2, size=(200, 4)), columns=list("abcd"))) is None
     assert unit_codes([np.append(np.arange(40.0), np.zeros(200))]) is None  # one row makes up most of the table
-    assert unit_codes([np.array([0.0, -0.0] + list(range(1, 30)))][:1])[1] == 0  # −0 is 0
+    assert unit_codes([np.array([0.0, -0.0, *range(1, 30)])][:1])[1] == 0  # −0 is 0
 
 
 def test_missing_cells_are_equal():

@@ -12,10 +12,12 @@ ROWS = 2000
 def numbers(noise, error=1.0, rows=ROWS, parts=1, members=0):
     """Rows that err by `error` and are told to err by `noise`."""
     y = np.random.default_rng(0).normal(0, error, (rows, 1))
-    cuts = np.array_split(y, parts)
     return [
-        Unseen(gaussian(noise), {}, np.zeros((2, len(c), 1)), np.full((2, len(c)), np.log(0.5)), c, np.ones(len(c)), members)
-        for c in cuts
+        Unseen(
+            gaussian(noise), {}, np.zeros((2, len(cut), 1)), np.full((2, len(cut)), np.log(0.5)), cut,
+            np.ones(len(cut)), members,
+        )
+        for cut in np.array_split(y, parts)
     ]  # fmt: skip
 
 

@@ -67,7 +67,7 @@ class DeepEnsemble(MAP):
             raise InputError("held_out does not go with adversarial or bootstrap; leave it or them out.")
 
     @property
-    def parts(self) -> tuple[Method, ...]:  # type: ignore[override]
+    def parts(self) -> tuple[Method, ...]:
         if self.held_out is None:
             return ()
         return (
