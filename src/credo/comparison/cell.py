@@ -22,8 +22,8 @@ from credo.errors import InputError, Refusal
 from credo.metrics.arrays import brier_terms
 from credo.metrics.distances import crps
 from credo.recipes import build, table_model
-from credo.training.clock import COMPILING
 from credo.training.budget import left_of
+from credo.training.clock import COMPILING
 from credo.training.fit import fit
 from credo.training.warn import unwarned
 
