@@ -1,12 +1,13 @@
 """Entropies of the predictive mixture of real targets and counts, taken apart into noise and what is not known."""
 
 import math
-from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from credo.core.count_entropies import count_entropies, told
+from credo.core.count_places import GOLDEN, cauchy
 from credo.core.likelihood import Likelihood
 from credo.core.mixture import Flat, average, quantile
 
@@ -21,17 +22,18 @@ def entropies(likelihood: Likelihood, draws: Flat) -> dict[str, jax.Array]:
     """H[p], E_k H[p_k] and the mutual information H[p] − E_k H[p_k] of one real or count target, each [n].
 
     Sums over an even grid converge fast where its step resolves every part of the mixture, and mean nothing where it
-    does not: such rows are integrated at nodes that belong to the parts.
+    does not: such rows are integrated at nodes that belong to the parts. Counts have sums of their own
+    (`count_entropies`).
     """
-    low, high = (quantile(likelihood, draws, jnp.float32(q)) for q in (TAIL, 1 - TAIL))
     if likelihood.kind == "counts":
-        return _on_grid(likelihood, draws, low, high, int(np.ceil(float((high - low).max()))) + 2)
+        return count_entropies(likelihood, draws)
+    low, high = (quantile(likelihood, draws, jnp.float32(q)) for q in (TAIL, 1 - TAIL))
     margin = 0.1 * (high - low)
     low, high = low - margin, high + margin
     resolved = (high - low)[:, 0] / (POINTS - 1) <= STEP * _narrowest(likelihood, draws)
     if not resolved.any():
         return _at_nodes(likelihood, draws)
-    grid = _on_grid(likelihood, draws, low, high, POINTS)
+    grid = _on_grid(likelihood, draws, low, high)
     if resolved.all():
         return grid
     nodes = _at_nodes(likelihood, draws)
@@ -39,28 +41,21 @@ def entropies(likelihood: Likelihood, draws: Flat) -> dict[str, jax.Array]:
 
 
 def _told(likelihood: Likelihood, draws: Flat, y: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """log p_k(y) [K, n], log p(y) [n] and KL[p(k|y) ‖ w] [n], what y tells about k: their mean over y is the mutual
-    information, and it lies between 0 and −log min w, so that no rule for that mean goes far wrong."""
+    """log p_k(y) [K, n], log p(y) [n] and what y tells about k [n]."""
     each = jax.vmap(likelihood.log_prob, (0, 0, None))(draws.params, draws.outputs, y)
-    joint = each + draws.log_weights[:, None]
-    top = joint.max(0)
-    share = jnp.exp(joint - top)
-    total = share.sum(0)
-    whole = top + jnp.log(total)
-    return each, whole, jnp.where(share > 0, share * (each - whole), 0.0).sum(0) / total
+    return each, *told(each, draws)
 
 
-@partial(jax.jit, static_argnames="points")
-def _on_grid(likelihood: Likelihood, draws: Flat, low: jax.Array, high: jax.Array, points: int) -> dict[str, jax.Array]:
-    """`entropies` by sums over a grid from low to high [n, 1], of this many points or of all whole numbers."""
-    real = likelihood.kind == "real"
-    step = (high - low) / (points - 1) if real else jnp.ones_like(low)
+@jax.jit
+def _on_grid(likelihood: Likelihood, draws: Flat, low: jax.Array, high: jax.Array) -> dict[str, jax.Array]:
+    """`entropies` by sums over a grid from low to high [n, 1]."""
+    step = (high - low) / (POINTS - 1)
 
     def add(i: jax.Array, sums: jax.Array) -> jax.Array:
-        _, whole, told = _told(likelihood, draws, low + step * i)
-        return sums + jnp.nan_to_num(jnp.exp(whole) * step[:, 0] * jnp.stack([-whole, told]))
+        _, whole, gain = _told(likelihood, draws, low + step * i)
+        return sums + jnp.nan_to_num(jnp.exp(whole) * step[:, 0] * jnp.stack([-whole, gain]))
 
-    total, known = jax.lax.fori_loop(0, points, add, jnp.zeros((2, len(low))))
+    total, known = jax.lax.fori_loop(0, POINTS, add, jnp.zeros((2, len(low))))
     known = jnp.maximum(known, 0.0)
     return {"entropy": total, "conditional_entropy": total - known, "mutual_information": known}
 
@@ -84,8 +79,8 @@ def _narrowest(likelihood: Likelihood, draws: Flat) -> jax.Array:
 
 def _cauchy(levels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Quantiles t of a Cauchy distribution, with log dt/du: nodes for a density of any tails with a second moment."""
-    t = np.tan(np.pi * (levels - 0.5))
-    return t.astype(np.float32), np.log(np.pi * (1 + t * t)).astype(np.float32)
+    t = cauchy(levels)
+    return t, np.log(np.pi * (1 + t.astype(np.float64) ** 2)).astype(np.float32)
 
 
 @jax.jit
@@ -100,15 +95,15 @@ def _at_nodes(likelihood: Likelihood, draws: Flat) -> dict[str, jax.Array]:
     noise = average(_own_entropies(likelihood, draws, centres, widths), draws)
     parts, shares = _spread_parts(centres, draws)
     each_part = -(-NODES // len(centres))
-    begin = (0.5 + np.arange(len(parts)) * (math.sqrt(5) - 1) / 2) % 1
+    begin = (0.5 + np.arange(len(parts)) * GOLDEN) % 1
     t, log_slope = (jnp.asarray(x) for x in _cauchy((np.arange(each_part) + begin[:, None]).ravel() / each_part))
 
     def add(i: jax.Array, sums: jax.Array) -> jax.Array:
         part, share = parts[i // each_part], shares[i // each_part]
         centre, width = (_of(x, part) for x in (centres, widths))
-        each, _, told = _told(likelihood, draws, (centre + width * t[i])[:, None])
+        each, _, gain = _told(likelihood, draws, (centre + width * t[i])[:, None])
         mass = jnp.exp(share + _of(each, part) + jnp.log(width) + log_slope[i])
-        return sums + jnp.nan_to_num(mass * jnp.stack([jnp.ones_like(told), told]))
+        return sums + jnp.nan_to_num(mass * jnp.stack([jnp.ones_like(gain), gain]))
 
     mass, known = jax.lax.fori_loop(0, len(t), add, jnp.zeros((2, centres.shape[1])))
     known = jnp.maximum(known / mass, 0.0)
