@@ -162,6 +162,19 @@ def test_many_counts_are_binned():
     assert 0 <= binned.error[0, 0] < 10
 
 
+@pytest.mark.parametrize("far", [6.0, 9.0, 15.0, 23.0, 1e5])
+def test_one_draw_that_extrapolates_leaves_the_counts_of_the_others_alone(far):
+    """Four draws Poisson(1) and one far above: E[min(y, 5)] is that of the four, and of 5."""
+    given = predictive(credo.likelihoods.poisson(), np.array([0.0, 0.0, 0.0, 0.0, far])[:, None, None])
+    found = credo.decide(given, {"few": lambda y: np.minimum(y, 5.0), "all": lambda y: y})
+    y = np.arange(60)
+    few = 0.8 * (stats.poisson(1).pmf(y) * np.minimum(y, 5)).sum() + 0.2 * 5
+    np.testing.assert_allclose(found.expected[0, 0], few, rtol=1e-5)
+    np.testing.assert_allclose(found.error[0, 0], 0, atol=1e-3)
+    if far < 30:  # beyond, the mean is above the largest count there is
+        np.testing.assert_allclose(found.expected[0, 1], given.mean[0], rtol=1e-4)
+
+
 def test_one_outcome_alone():
     given = predictive(credo.likelihoods.gaussian(noise=1.0), np.zeros((2, 3, 2)), flat=False)
     with pytest.raises(Refusal, match="one outcome"):

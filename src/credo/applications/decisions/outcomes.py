@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from credo.core import mixture
+from credo.core.count_places import count_places, count_range
 from credo.core.likelihood import Likelihood
 from credo.core.mixture import Flat
 from credo.core.predictive import Predictive
@@ -19,7 +19,6 @@ ATOMS = 2**21  # outcomes × draws × rows held at once
 FEW = 6000  # outcomes × draws of a row, at least: quantiles of utility need many
 PANELS = 4
 MOST_COUNTS = 4096
-TAIL = 1e-6
 STRETCH = 4.0  # y = m + STRETCH · s · t/(1 − t²): errors of four panels for a normal density are below 1e-8
 
 # Nodes and weights of the 15-point Kronrod rule and of the 7-point Gauss rule inside it (QUADPACK, Piessens and others,
@@ -68,7 +67,8 @@ def outcomes(
 ) -> Iterator[tuple[slice, Outcomes]]:
     """Blocks of rows with their outcomes.
 
-    Classes: all of them, exactly. Counts: every number that has probability (bins of them beyond 4096). Real numbers:
+    Classes: all of them, exactly. Counts: every number that has probability (beyond 4096, bins that
+    resolve every draw: `credo.core.count_places`). Real numbers:
     Gauss-Kronrod quadrature of every draw's own density p(y | θ_k), in panels that end at `breaks`, so that jumps and
     kinks there cost no accuracy, however narrow one draw's density is beside the spread of the draws.
 
@@ -109,7 +109,7 @@ def _blocks(
     if kind == "classes":
         wide = int(draws.outputs.shape[-1]) + 1
     elif kind == "counts":
-        low, high = _range(likelihood, draws)
+        low, high = count_range(likelihood, draws)
         wide = min(int((high - low)[:count].max()) + 1, MOST_COUNTS)
         wide = -(-wide // 64) * 64  # few shapes, few programs
     else:
@@ -123,7 +123,9 @@ def _blocks(
             mass = _clean(_classes(likelihood, draws, rows), cut)
             yield own, Outcomes(np.arange(mass.shape[-1])[None, None], mass, mass, weights)
         elif kind == "counts":
-            values, raw = _counts(likelihood, draws, rows, low[rows], high[rows], wide)
+            values, raw = _counts(
+                likelihood, draws._replace(outputs=draws.outputs[:, rows]), low[rows], high[rows], wide
+            )
             mass = _clean(raw, cut)
             exact = (high - low)[rows].max() < wide
             yield own, Outcomes(values[None, :cut], mass, mass if exact else _merged(mass), weights)
@@ -146,39 +148,35 @@ def _classes(likelihood: Any, draws: Flat, rows: jax.Array) -> jax.Array:
     return jnp.exp(jax.vmap(likelihood.log_probs)(draws.params, draws.outputs[:, rows]))
 
 
-def _range(likelihood: Likelihood, draws: Flat) -> tuple[np.ndarray, np.ndarray]:
-    """First and last count that matters [n, 1]."""
-    low, high = (np.asarray(mixture.quantile(likelihood, draws, jnp.float32(q)), np.float64) for q in (TAIL, 1 - TAIL))
-    margin = np.ceil(0.3 * (high - low)) + 3
-    return np.maximum(low - margin, 0.0), high + margin
-
-
 def _counts(
-    likelihood: Likelihood, draws: Flat, rows: np.ndarray, low: np.ndarray, high: np.ndarray, wide: int
+    likelihood: Likelihood, draws: Flat, low: np.ndarray, high: np.ndarray, wide: int
 ) -> tuple[np.ndarray, jax.Array]:
-    """Counts [n, J] and their probabilities [K, n, J]; bins of several counts where there are more than J."""
-    width = np.maximum(1.0, np.ceil((high - low + 1) / wide))
-    edges = low + width * np.arange(wide)
-    if width.max() == 1:
-        return edges, _count_mass(likelihood, draws, rows, jnp.asarray(edges, jnp.float32))
-    ends = jnp.asarray(edges + width - 1, jnp.float32)
-    return edges + (width - 1) / 2, _bin_mass(likelihood, draws, rows, ends)
+    """Counts [n, J] and their probabilities [K, n, J]; the middles of bins of several where there are more than J."""
+    ends = (jnp.asarray(x, jnp.float32) for x in (low, high))
+    first = count_places(likelihood, draws, *ends, wide)
+    if (high - low).max() < wide:
+        return np.asarray(first, np.float64), _count_mass(likelihood, draws, first)
+    last = jnp.concatenate([first[:, 1:] - 1, first[:, -1:]], 1)
+    middle = 0.5 * (
+        np.asarray(first, np.float64) + np.maximum(first, last)
+    )  # bins that are empty end before they begin
+    return middle, _bin_mass(likelihood, draws, last)
 
 
 @jax.jit
-def _count_mass(likelihood: Likelihood, draws: Flat, rows: jax.Array, at: jax.Array) -> jax.Array:
+def _count_mass(likelihood: Likelihood, draws: Flat, at: jax.Array) -> jax.Array:
     def one(y: jax.Array) -> jax.Array:
-        return jax.vmap(likelihood.log_prob, (0, 0, None))(draws.params, draws.outputs[:, rows], y[:, None])
+        return jax.vmap(likelihood.log_prob, (0, 0, None))(draws.params, draws.outputs, y[:, None])
 
     return jnp.exp(jax.lax.map(one, at.T).transpose(1, 2, 0))
 
 
 @jax.jit
-def _bin_mass(likelihood: Likelihood, draws: Flat, rows: jax.Array, ends: jax.Array) -> jax.Array:
+def _bin_mass(likelihood: Likelihood, draws: Flat, ends: jax.Array) -> jax.Array:
     def one(y: jax.Array) -> jax.Array:
-        return jax.vmap(likelihood.cdf, (0, 0, None))(draws.params, draws.outputs[:, rows], y[:, None])[..., 0]
+        return jax.vmap(likelihood.cdf, (0, 0, None))(draws.params, draws.outputs, y[:, None])[..., 0]
 
-    below = jax.lax.map(one, ends.T).transpose(1, 2, 0)
+    below = jax.lax.map(one, ends.T).transpose(1, 2, 0).at[..., -1].set(1.0)  # the last bin has all that is beyond
     return jnp.maximum(jnp.diff(below, prepend=0.0), 0.0)
 
 
