@@ -8,9 +8,11 @@ import pytest
 
 from credo.data.decode import decode, feature_groups, known
 from credo.data.encoder import TableEncoder
+from credo.data.shown import WEEKDAYS
 from credo.report import RunData
-from credo.report.effects import effect_figures, run_effects
+from credo.report.effects import effect_figures, input_section, left_out, run_effects
 from credo.report.nodes import node_shares, node_words
+from credo.report.words import number, percent
 from credo.report.write import render
 
 from .conftest import make_run
@@ -57,7 +59,7 @@ def test_decode_undoes_the_encoding(mixed):
 
 def test_panels_are_in_the_units_of_the_table(run, mixed):
     found = run_effects(run)
-    assert set(found.names) == {"size", "frequency", "town", "garden", "sold"}
+    assert set(found.names) == {"size", "frequency", "town", "garden", "sold", "sold: day of week"}
     assert found.order[0] == "size"
     figure = effect_figures(found, run.encoder, run.inputs)["panels"]
     areas = {area.get_xlabel(): area for area in figure.axes if area.get_visible()}
@@ -70,6 +72,7 @@ def test_panels_are_in_the_units_of_the_table(run, mixed):
         assert held["price"].min() < level.min() < level.max() < held["price"].max()
     assert areas["frequency"].get_xscale() == "log"
     assert [t.get_text() for t in areas["town"].get_xticklabels()] == ["Bath", "Leeds", "York"]
+    assert [t.get_text() for t in areas["sold: day of week"].get_xticklabels()] == list(WEEKDAYS)
     assert all(area.get_title(loc="left").startswith("strength ") for area in areas.values())
 
 
@@ -93,3 +96,35 @@ def test_nodes_have_a_section_where_their_number_is_unknown(run):
     assert "allow more" in said[2]
     assert "do not agree" in said[3]
     assert len(node_words(np.array([[1.0], [1.0]]), most=8)) == 2
+
+
+def test_what_is_left_out_is_said_by_name():
+    """Of 14 inputs 12 have a panel, of ten categories eight a dot, of five classes four a line."""
+    rng, rows = np.random.default_rng(0), 200
+    frame = pd.DataFrame({f"x{i}": rng.normal(size=rows) * (1 + (i == 0)) for i in range(13)})
+    frame["town"] = np.resize(list("abcdefghij"), rows)
+    frame["kind"] = np.resize(list("vwxyz"), rows)
+    run = make_run("wide", frame, "kind", "map", 20, "multiclass")
+    found = run_effects(run)
+    inputs, *rest = left_out(found, run.encoder)
+    assert inputs.startswith("Of 14 inputs the 12 strongest are drawn; left out are ")
+    assert all(f"'{name}'" in inputs for name in found.order[12:])
+    assert all(f"'{name}'" not in inputs for name in found.order[:12])
+    assert rest[-1] == "Of 5 classes the first 4 are drawn."
+    assert ("Of 'town' the 8 commonest categories are drawn." in rest) == ("town" in found.order[:12])
+    assert inputs in input_section(run, 2, "run")[0].body.replace("&#39;", "'").replace("&#x27;", "'")
+
+
+def test_zero_has_no_sign_and_a_probability_no_place_above_one(run):
+    assert [number(-0.0), number(-1e-30 * 0), percent(-0.0), percent(-0.001)] == ["0", "0", "0 %", "0 %"]
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"size": rng.normal(size=120)})
+    frame["sold"] = frame["size"] > 0
+    classes = make_run("classes", frame, "sold", "map", 300, "binary")
+    found = run_effects(classes)
+    draws = found.curves["size"].draws
+    assert draws.min() >= 0
+    assert draws.max() <= 1
+    (area,) = (a for a in effect_figures(found, classes.encoder, classes.inputs)["panels"].axes if a.get_visible())
+    low, high = area.get_ylim()
+    assert (low, high) == (max(low, 0.0), min(high, 1.0))

@@ -97,7 +97,7 @@ def partial_dependence(
             else evenly spaced quantiles.
         num_samples: draws of θ.
         level: probability of the band.
-        most_rows: so many rows are used, evenly spaced, where there are more.
+        most_rows: so many rows are used, from all over the table, where there are more.
 
     Example:
         >>> import jax, credo, numpy as np
@@ -140,6 +140,8 @@ def curves(
         parts = [next(means) for _ in range(0, len(grid), points)]
         whole = np.concatenate(parts, 2)[:, :, : len(grid)].astype(np.float64)
         whole = whole.reshape(-1, *whole.shape[2:])
+        if model.likelihood.kind == "classes":  # rounding of a mean leaves [0, 1]
+            whole = np.clip(whole, 0.0, 1.0)
         flat = model.likelihood.kind != "classes" and fit.target_shape == ()
         found.append(PartialDependence(columns, grid, whole[..., 0] if flat else whole, log_weights, level))
     return found
@@ -193,10 +195,16 @@ def table_inputs(fit: Any, inputs: Any) -> np.ndarray:
 
 
 def thin_rows(rows: np.ndarray, most: int) -> np.ndarray:
-    """At most `most` rows, spread evenly."""
+    """At most `most` rows, one from each of as many equal stretches of the table.
+
+    Which one is left to chance, by a fixed seed: every seventh row of a table of days would be one weekday.
+    """
     if most < 1:
         raise InputError(f"most_rows must be at least 1, got {most}.")
-    return rows if len(rows) <= most else rows[np.linspace(0, len(rows) - 1, most).round().astype(int)]
+    if len(rows) <= most:
+        return rows
+    places = (np.arange(most) + np.random.default_rng(0).random(most)) * (len(rows) / most)
+    return rows[places.astype(int)]
 
 
 def check_level(level: float) -> None:

@@ -150,7 +150,7 @@ def effects(
         outputs: names of the outputs, or of the classes.
         num_samples: draws for the curves.
         level: probability of bands and intervals.
-        most_rows: so many rows are averaged over, evenly spaced, where there are more.
+        most_rows: so many rows are averaged over, from all over the table, where there are more.
         most_points: so many points of a grid.
 
     Example:

@@ -1,15 +1,15 @@
-"""Effects of the columns of a table: categories and dates as one input each, targets in their own units."""
+"""Effects of the columns of a table: a category is one input, a date its trend and its clocks, targets in own units."""
 
 from typing import Any
 
 import jax
 import numpy as np
 
-from credo.applications.dependence import MOST_ROWS
 from credo.applications.effects import Effects, effects
-from credo.applications.grid import MOST_POINTS, grid_of
-from credo.data.decode import feature_groups, known
+from credo.applications.effort import effort_for
+from credo.applications.grid import Grid, grid_of
 from credo.data.encoder import TableEncoder
+from credo.data.shown import Shown, shown_inputs
 
 
 def table_effects(
@@ -18,18 +18,21 @@ def table_effects(
     encoder: TableEncoder,
     inputs: Any,
     *,
-    num_samples: int = 200,
+    num_samples: int | None = None,
     level: float = 0.9,
-    most_rows: int = MOST_ROWS,
-    most_points: int = MOST_POINTS,
+    most_rows: int | None = None,
+    most_points: int | None = None,
 ) -> Effects:
     """`effects` for a fit on a table: one input for each column, on the scale of the table's target.
 
-    Rows whose cell was missing do not make points of that column's grid. `credo.data.decode.decode` takes a curve's
-    grid back to the units of the column.
+    A date is its trend, with the weekdays, hours and seasons of the rows averaged out, and one input for each of these
+    clocks of which the rows span two periods: `credo.data.shown.shown_inputs`, whose `cells` take a curve's grid back
+    to the units of the column. Rows whose cell was missing do not make points of that column's grid.
 
     Args:
-        key, fit, num_samples, level, most_rows, most_points: as in `effects`.
+        key, fit, level: as in `effects`.
+        num_samples, most_rows, most_points: likewise; None is 100 draws, 200 rows and 40 points, and fewer for networks
+            that would take long.
         encoder: the table's encoder.
         inputs: encoded rows to average over, what `encoder.inputs` gave.
 
@@ -47,18 +50,29 @@ def table_effects(
         (('dose', 'town'), 17)
     """
     array = np.asarray(inputs)
-    groups = feature_groups(encoder)
+    shown = shown_inputs(encoder, array)
+    effort = effort_for(fit, len(shown))
+    points = most_points or effort.points
     grids = {}
-    for column in encoder.columns:
-        own = array[:, list(groups[column.name])]
-        usable = own[known(column, own)]
+    for name, one in shown.items():
+        usable = array[one.known(array)][:, list(one.places)]
         if len(usable):
-            grids[column.name] = grid_of(usable, most_points)
+            grids[name] = _grid(one, usable, points)
+    groups = {name: one.places for name, one in shown.items()}
     outputs: Any = encoder.classes or (() if isinstance(encoder.target, str) else encoder.target)
     found = effects(
-        key, fit, array, encoder.feature_names, groups=groups, grids=grids, outputs=outputs, num_samples=num_samples,
-        level=level, most_rows=most_rows, most_points=most_points,
+        key, fit, array, encoder.feature_names, groups=groups, grids=grids, outputs=outputs,
+        num_samples=effort.draws if num_samples is None else num_samples, level=level,
+        most_rows=effort.rows if most_rows is None else most_rows, most_points=points,
     )  # fmt: skip
     if encoder.task != "regression":
         return found
     return found.rescaled(encoder.target_shift, encoder.target_scale)
+
+
+def _grid(one: Shown, features: np.ndarray, points: int) -> Grid:
+    """The grid of an input; that of a clock goes round it."""
+    if one.part is None:
+        return grid_of(features, points)
+    found = grid_of(one.cells(features), points)
+    return Grid(one.hands(found.values[:, 0]), found.shares)

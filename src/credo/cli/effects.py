@@ -25,21 +25,23 @@ def effects(
 
     The curve of an input is the mean prediction over the rows with that input moved and all others left (partial
     dependence), with a band over the posterior. Strength is the curve's standard deviation over the rows, in units of
-    the target. Whether an input matters is known for fits by gibbs or reversible_jump with --set select_inputs=true.
+    the target. A date shows its trend, with weekdays, hours and seasons averaged out, and a curve for each of these of
+    which the rows span two turns. Whether an input matters is known for fits by gibbs or reversible_jump with --set
+    select_inputs=true.
     """
-    import jax
-
     from credo.applications import table_effects
     from credo.cli.open import open_table_run
     from credo.errors import InputError
+    from credo.report.effects import effect_key, left_out
 
     if not 0 < level < 1:
         raise InputError(f"--level lies between 0 and 1, got {level:g}.")
     opened = open_table_run(run)
     inputs = _rows(opened, rows)
-    key = jax.random.fold_in(jax.random.key(opened.table.get("seed", 0)), 2)
-    found = table_effects(key, opened.fit, opened.encoder, inputs, level=level)
+    found = table_effects(effect_key(), opened.fit, opened.encoder, inputs, level=level)
     print(found)
+    for sentence in left_out(found, opened.encoder):
+        say(sentence)
     for place in write(opened, found, inputs, out or run):
         say(f"Wrote {place}.")
 
@@ -73,7 +75,9 @@ def write(opened: Any, found: Any, inputs: Any, folder: Path) -> list[Path]:
     from credo.report.nodes import node_section
 
     figures = effect_figures(found, opened.encoder, inputs)
-    page = effect_page(f"{TITLE}: {opened.folder.resolve().name}", found, figures, node_section(opened.fit, 2, "run"))
+    page = effect_page(
+        f"{TITLE}: {opened.folder.resolve().name}", found, opened.encoder, figures, node_section(opened.fit, 2, "run")
+    )
     try:
         folder.mkdir(parents=True, exist_ok=True)
         places = []

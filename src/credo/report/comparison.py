@@ -95,7 +95,7 @@ def figure(found: Any) -> Figure:
     spent = [row["seconds"] for row in rows if np.isfinite(row["seconds"])] or [1.0]
     right.set_xscale("log")
     right.set_xlim(10 ** np.floor(np.log10(min(spent))), 10 ** np.ceil(np.log10(max(spent) * 1.01)))
-    right.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    right.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value + 0.0:g}"))
     right.xaxis.set_minor_formatter(NullFormatter())
     left.set_yticks(places, [plain(row["model"], 24) for row in rows])
     left.set_ylim(-0.6, len(rows) - 0.4)

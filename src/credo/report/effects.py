@@ -7,14 +7,17 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from credo.applications import Effects, table_effects
+from credo.applications.effort import LEAST, effort_for
+from credo.data.columns import CategoryColumn
+from credo.data.encoder import TableEncoder
+from credo.data.parse import listed
+from credo.data.shown import shown_inputs
 from credo.report.html import Section, gallery, page, paragraphs, table
-from credo.report.panels import MOST_PANELS, panels
+from credo.report.panels import MOST_CLASSES, MOST_LABELS, MOST_PANELS, panels
 from credo.report.run import RunData
 from credo.report.words import number, percent
 
 TITLE = "What the inputs do"
-DRAWS, ROWS, POINTS = 50, 100, 20
-WORK = 1e10  # parameters × network evaluations that a page may spend here: about a second
 WORDS = (
     "Each panel moves one input and leaves all others as they are; the line is the mean prediction over the rows "
     "(partial dependence), the band holds {level} of the posterior. Strength is how far that line moves over the rows: "
@@ -25,6 +28,11 @@ CAPTIONS = {
     "panels": "Ticks at the bottom are the rows; a wide band where there are few of them is lack of knowledge. An "
     "input whose band holds a level line may do nothing."
 }
+
+
+def effect_key() -> jax.Array:
+    """The key of effects: a report and `credo effects` show the same numbers."""
+    return jax.random.key(0)
 
 
 def input_section(run: RunData, level: int, prefix: str) -> list[Section]:
@@ -45,15 +53,9 @@ def run_effects(run: RunData) -> Effects | None:
         return None
     if not hasattr(run.fit.posterior, "sample") or len(run.encoder.columns) == 0:
         return None
-    work = DRAWS * ROWS * POINTS * len(run.encoder.columns) * max(1, _parameters(run.fit))
-    # Fewer draws and rows while they still make a curve; beyond that `credo effects` is the place.
-    less = min(1.0, (WORK / work) ** 0.5)
-    if less < 0.3:
-        return None
-    return table_effects(
-        jax.random.key(0), run.fit, run.encoder, run.inputs, num_samples=round(DRAWS * less),
-        most_rows=round(ROWS * less), most_points=POINTS,
-    )  # fmt: skip
+    if effort_for(run.fit, len(shown_inputs(run.encoder, run.inputs))).share < LEAST:
+        return None  # too much for a page; `credo effects` is the place
+    return table_effects(effect_key(), run.fit, run.encoder, run.inputs)
 
 
 def effect_figures(found: Effects, encoder: Any, inputs: np.ndarray) -> dict[str, Figure]:
@@ -69,16 +71,19 @@ def effect_figures(found: Effects, encoder: Any, inputs: np.ndarray) -> dict[str
     return {f"panels_{i + 1}": panels(found, encoder, inputs, i) for i in range(len(encoder.target))}
 
 
-def effect_page(title: str, found: Effects, figures: dict[str, Figure], more: list[Section]) -> str:
+def effect_page(
+    title: str, found: Effects, encoder: TableEncoder, figures: dict[str, Figure], more: list[Section]
+) -> str:
     """A page of effects alone.
 
     Args:
         title: its heading.
         found: what `credo.applications.table_effects` gave.
+        encoder: the table's encoder.
         figures: what `effect_figures` gave.
         more: further sections.
     """
-    said = [*_drawn(found), *found.sentences()]
+    said = [*left_out(found, encoder), *found.sentences()]
     body = paragraphs([_words(found), *said]) + effect_table(found) + gallery(figures, CAPTIONS, "effects")
     return page(title, [Section("Effects", body), *more])
 
@@ -95,22 +100,36 @@ def _words(found: Effects) -> str:
     return WORDS.format(level=percent(level))
 
 
-def _drawn(found: Effects) -> list[str]:
-    over = len(found.names) > MOST_PANELS
-    return [f"Of {len(found.names)} inputs the {MOST_PANELS} strongest are drawn."] if over else []
+def left_out(found: Effects, encoder: TableEncoder) -> list[str]:
+    """What the panels do not show: weak inputs, rare categories, classes beyond the first ones.
+
+    Args:
+        found: what `credo.applications.table_effects` gave.
+        encoder: the table's encoder.
+    """
+    said = []
+    if len(found.names) > MOST_PANELS:
+        rest = found.order[MOST_PANELS:]
+        strongest = float(found.strength[found.names.index(rest[0])].max())
+        said.append(
+            f"Of {len(found.names)} inputs the {MOST_PANELS} strongest are drawn; left out are {listed(rest)}, of "
+            f"strength {number(strongest)} at most, which the table has too."
+        )
+    many = [c.name for c in encoder.columns if isinstance(c, CategoryColumn) and len(c.categories) > MOST_LABELS]
+    drawn = [name for name in many if name in found.order[:MOST_PANELS]]
+    if drawn:
+        said.append(f"Of {listed(drawn)} the {MOST_LABELS} commonest categories are drawn.")
+    if encoder.classes is not None and len(encoder.classes) > MOST_CLASSES:
+        said.append(f"Of {len(encoder.classes)} classes the first {MOST_CLASSES} are drawn.")
+    return said
 
 
 def _said(run: RunData, found: Effects) -> list[str]:
-    said = _drawn(found)
+    said = left_out(found, run.encoder) if run.encoder is not None else []
     # Only these methods can tell whether an input matters; elsewhere the sentence would be of no use.
     if found.note and run.fit is not None and run.fit.config.get("method") in ("gibbs", "reversible_jump"):
         said.append(found.note)
     return said
-
-
-def _parameters(fit: Any) -> int:
-    made = jax.eval_shape(lambda posterior: posterior.sample(jax.random.key(0), 1), fit.posterior)
-    return sum(int(np.prod(x.shape[1:])) for x in jax.tree.leaves(made))
 
 
 def _cell(column: Any, value: float) -> str:

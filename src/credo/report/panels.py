@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator, NullLocator
 
 from credo.applications import Effects, PartialDependence
 from credo.data.columns import NumericColumn
-from credo.data.decode import decode, feature_groups, known
+from credo.data.shown import WEEKDAYS, Shown, shown_inputs
 from credo.report.style import CYCLE, INK, MODEL, WIDE, dress, legend, plain, thinned
 from credo.report.told import spans, tell
 from credo.report.words import number, percent
@@ -22,6 +22,7 @@ MOST_LABELS = 8
 MOST_TICKS = 200
 FEW = 6  # numbers so few have a dot and a label each
 WIDE_RATIO = 20  # largest over smallest number from which a column that was encoded by logarithms gets a log axis
+QUARTERS, QUARTER_NAMES = (0, 90, 181, 273), ("Jan", "Apr", "Jul", "Oct")
 UNNAMED = "_"  # what matplotlib leaves out of legends
 
 
@@ -58,17 +59,20 @@ def panels(found: Effects, encoder: Any, inputs: np.ndarray, output: int | None 
     figure = Figure(figsize=(WIDE[0], 0.7 + 2.45 * down), dpi=110)
     figure.set_layout_engine(ConstrainedLayoutEngine(h_pad=0.07, w_pad=0.07))
     areas = figure.subplots(down, across, sharey=True, squeeze=False)
-    columns = {column.name: column for column in encoder.columns}
-    groups, lines = feature_groups(encoder), _lines(encoder, output)
+    rows = np.asarray(inputs)
+    shown, lines = shown_inputs(encoder, rows), _lines(encoder, output)
     for i, area in enumerate(areas.flat):
         if i >= len(names):
             area.set_visible(False)
             continue
-        column = columns[names[i]]
-        own = np.asarray(inputs)[:, list(groups[column.name])]
-        _panel(area, found.curves[column.name], column, own[known(column, own)], lines, first=i == 0)
+        one = shown[names[i]]
+        own = rows[one.known(rows)][:, list(one.places)]
+        _panel(area, found.curves[one.name], one, own, lines, first=i == 0)
         y_label = "" if i % across else _y_label(encoder, lines, output)
-        dress(area, _heading(found, column.name, lines), plain(column.name, 32), y_label, size=9.5)
+        dress(area, _heading(found, one.name, lines), plain(one.name, 32), y_label, size=9.5)
+    if encoder.classes is not None:  # no margin beyond what a probability can be
+        low, high = areas[0, 0].get_ylim()
+        areas[0, 0].set_ylim(max(low, 0.0), min(high, 1.0))
     legend(figure, 5)
     return figure
 
@@ -98,9 +102,9 @@ def _heading(found: Effects, name: str, lines: list[Line]) -> str:
     return f"{words}, matters {share}"
 
 
-def _panel(area: Axes, curve: PartialDependence, column: Any, rows: np.ndarray, lines: list[Line], first: bool) -> None:
+def _panel(area: Axes, curve: PartialDependence, one: Shown, rows: np.ndarray, lines: list[Line], first: bool) -> None:
     """Bands along numbers and dates, dots at categories; only the first panel names what the legend shows."""
-    at = decode(column, curve.grid.values)
+    at = _labelled(one, curve.grid.values)
     shapes = np.stack([curve.mean, curve.lower, curve.upper])
     for i, line in enumerate(lines):
         held = f"{percent(curve.level)} of the posterior"
@@ -108,12 +112,27 @@ def _panel(area: Axes, curve: PartialDependence, column: Any, rows: np.ndarray, 
         shown = line if first else line._replace(in_legend=False)
         if at.dtype == object:
             aside = 0.2 * (i - (len(lines) - 1) / 2)
-            _dots(area, at, curve.grid.shares, line.of(shapes), shown, band, held, aside)
+            kept = _commonest(at, curve.grid.shares, one)
+            _dots(area, at[kept], line.of(shapes)[:, kept], shown, band, held, aside)
         else:
             _band(area, at, line.of(shapes), shown, band, held)
     if at.dtype != object:
-        _ticks(area, at, decode(column, rows), "rows" if first else UNNAMED)
-        _axis(area, column, at)
+        _ticks(area, at, one.cells(rows), "rows" if first else UNNAMED)
+        _axis(area, one, at)
+
+
+def _labelled(one: Shown, features: np.ndarray) -> np.ndarray:
+    """Where the points of a grid lie, or what they are called."""
+    cells = one.cells(features)
+    if one.part != "day_of_week":
+        return cells
+    return np.array([WEEKDAYS[int(day)] for day in cells], object)
+
+
+def _commonest(names: np.ndarray, shares: np.ndarray, one: Shown) -> list[int]:
+    """The categories that are drawn, by name; days of the week as they follow each other."""
+    kept = np.argsort(-shares, kind="stable")[:MOST_LABELS].tolist()
+    return sorted(kept) if one.part is not None else sorted(kept, key=lambda i: str(names[i]))
 
 
 def _band(area: Axes, at: np.ndarray, shapes: np.ndarray, line: Line, band: str, held: str) -> None:
@@ -125,22 +144,19 @@ def _band(area: Axes, at: np.ndarray, shapes: np.ndarray, line: Line, band: str,
     tell(drawn, line.name, about={held: spans(low, high)})
 
 
-def _dots(
-    area: Axes, at: np.ndarray, shares: np.ndarray, shapes: np.ndarray, line: Line, band: str, held: str, aside: float
-) -> None:
-    """One dot with its interval for each category, the commonest where there are many."""
-    kept = sorted(np.argsort(-shares, kind="stable")[:MOST_LABELS], key=lambda i: str(at[i]))
-    middle, low, high = shapes[:, kept]
-    place = np.arange(len(kept))
+def _dots(area: Axes, at: np.ndarray, shapes: np.ndarray, line: Line, band: str, held: str, aside: float) -> None:
+    """One dot with its interval for each category."""
+    middle, low, high = shapes
+    place = np.arange(len(at))
     area.vlines(place + aside, low, high, color=line.colour, alpha=0.4, lw=5, label=band)
     drawn = area.plot(place + aside, middle, color=line.colour, lw=0, marker="o", ms=5, label=line.label)[0]
     tell(drawn, line.name, about={held: spans(low, high)})
-    labels = [plain(at[i], 12) for i in kept]
+    labels = [plain(name, 12) for name in at]
     if sum(map(len, labels)) > 24:
         area.set_xticks(place, labels, rotation=35, ha="right", rotation_mode="anchor")
     else:
         area.set_xticks(place, labels)
-    area.set_xlim(-0.6, len(kept) - 0.4)
+    area.set_xlim(-0.6, len(at) - 0.4)
 
 
 def _ticks(area: Axes, at: np.ndarray, cells: np.ndarray, name: str) -> None:
@@ -154,13 +170,15 @@ def _ticks(area: Axes, at: np.ndarray, cells: np.ndarray, name: str) -> None:
     )
 
 
-def _axis(area: Axes, column: Any, at: np.ndarray) -> None:
+def _axis(area: Axes, one: Shown, at: np.ndarray) -> None:
     """An axis that a reader can read: few ticks, dates as dates, logarithms where numbers span orders."""
-    if at.dtype.kind == "M":
+    if one.part == "day_of_year":
+        area.set_xticks(QUARTERS, QUARTER_NAMES)
+    elif at.dtype.kind == "M":
         locator = mdates.AutoDateLocator(minticks=2, maxticks=5)
         area.xaxis.set_major_locator(locator)
         area.xaxis.set_major_formatter(mdates.ConciseDateFormatter(locator))
-    elif _logarithmic(column, at):
+    elif _logarithmic(one.column, at):
         area.set_xscale("log")
         area.xaxis.set_minor_locator(NullLocator())
         area.xaxis.set_major_formatter(lambda x, _: number(float(x)))

@@ -15,6 +15,7 @@ def number(value: float) -> str:
     """A number with three digits that matter."""
     if not np.isfinite(value):
         return "not finite"
+    value += 0.0  # a zero has no sign
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.3g}"
 
 
@@ -22,7 +23,7 @@ def percent(share: float) -> str:
     """A share in per cent; never 100 % unless it is all."""
     if 0 < share < 0.005 or 0.995 < share < 1:
         return "under 0.5 %" if share < 0.5 else "over 99.5 %"
-    return f"{100 * share:.0f} %"
+    return f"{round(100 * share) + 0:d} %"
 
 
 def count(rows: int, kind: str) -> str:

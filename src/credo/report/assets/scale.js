@@ -89,5 +89,5 @@ function logTicks(low, high, count) {
 
 function textOfTick(value, places) {
   if (places > 6 || Math.abs(value) >= 1e7) return written(value, 5);
-  return signed(Number(value.toFixed(places)).toLocaleString("en-US", { minimumFractionDigits: places, useGrouping: Math.abs(value) >= 1e4 }));
+  return signed((Number(value.toFixed(places)) || 0).toLocaleString("en-US", { minimumFractionDigits: places, useGrouping: Math.abs(value) >= 1e4 }));
 }
