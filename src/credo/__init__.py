@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+from credo.runtime import prepare as _prepare
+
 if TYPE_CHECKING:
     from credo import adapters as adapters
     from credo import applications as applications
@@ -45,6 +47,8 @@ if TYPE_CHECKING:
     from credo.training.fit import fit as fit
 
 __version__ = "0.1.0"
+
+_prepare()
 
 # Names are loaded when first used, so that `credo --help` never pays for JAX.
 _MODULES = (
