@@ -29,6 +29,7 @@ import numpy as np
 
 import credo
 from credo import codec
+from credo.archives import read_json
 from credo.core.model import Model
 from credo.core.tree import take
 from credo.errors import Refusal
@@ -113,7 +114,7 @@ def is_run(folder: Path) -> bool:
 def _document(path: Path) -> dict[str, Any]:
     """What a JSON file holds by name; nothing where it is no such file."""
     try:
-        found = json.loads(path.read_bytes())
+        found = read_json(path)
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}

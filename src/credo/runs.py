@@ -2,7 +2,7 @@
 
 import dataclasses
 import hashlib
-import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,12 @@ import numpy as np
 
 import credo
 from credo import codec
+from credo.archives import Damaged, read_json, regular_file
+from credo.core import mixture
 from credo.core.model import Model
+from credo.core.numeric import has_nan
 from credo.core.posterior import Posterior
+from credo.core.predict import FEW_ROWS, is_shape, output_shapes
 from credo.core.tree import paths
 from credo.diagnostics.diagnose import Diagnostics
 from credo.errors import ArtifactError, InputError, Refusal
@@ -51,7 +55,7 @@ def open_run(folder: Any, network: Any = None) -> Run:
         if text[:1].isupper():
             raise
         raise ArtifactError(f"The run {folder} cannot be read: {text}.") from error
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OSError) as error:
+    except Exception as error:  # whatever a damaged file makes of its reader
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ArtifactError(f"The run {folder} is damaged ({reason}); fit again.") from error
 
@@ -59,9 +63,9 @@ def open_run(folder: Any, network: Any = None) -> Run:
 def _read(folder: Path, network: Any) -> Run:
     found = read_versions(folder)
     files = {name: _intact(folder, name, digest) for name, digest in found["digests"].items()}
-    documents = {name: json.loads(path.read_bytes()) for name, path in files.items() if name.endswith(".json")}
+    documents = {name: read_json(path) for name, path in files.items() if name.endswith(".json")}
     metrics_file = folder / "metrics.json"
-    metrics = json.loads(metrics_file.read_bytes()) if metrics_file.is_file() else {}
+    metrics = read_json(metrics_file) if os.path.lexists(metrics_file) else {}
     tensors = {name: read_tensors(path) for name, path in files.items() if name.endswith(".safetensors")}
     encoder = None
     if "encoder.json" in documents:
@@ -83,7 +87,10 @@ def read_versions(folder: Path) -> dict[str, Any]:
         if (folder / "checkpoint" / "job.json").is_file():
             raise ArtifactError(f"The run {folder} is not finished; `credo resume {folder}` finishes it.")
         raise ArtifactError(f"The folder {folder} is not a credo run: it has no versions.json; check the path.")
-    found = json.loads((folder / "versions.json").read_bytes())
+    try:
+        found = read_json(folder / "versions.json")
+    except (OSError, Damaged) as error:
+        raise ArtifactError(f"The run {folder} is damaged (versions.json: {error}); fit again.") from error
     if not isinstance(found, dict) or not isinstance(found.get("format"), int):
         raise ArtifactError(f"The folder {folder} is not a credo run: its versions.json has no format number.")
     if found["format"] > FORMAT:
@@ -96,9 +103,9 @@ def read_versions(folder: Path) -> dict[str, Any]:
 
 def _intact(folder: Path, name: str, digest: str) -> Path:
     path = folder / Path(name).name  # a name cannot lead out of the run
-    if not path.is_file():
+    if not os.path.lexists(path):
         raise ArtifactError(f"The run {folder} lacks {name}; restore the file or fit again.")
-    with path.open("rb") as file:
+    with regular_file(path).open("rb") as file:
         if hashlib.file_digest(file, "sha256").hexdigest() != digest:
             raise ArtifactError(
                 f"The file {path} is damaged: it is not what the fit wrote; restore it from a copy or fit again."
@@ -127,7 +134,7 @@ def _fit(documents: dict[str, Any], tensors: dict[str, Any], network: Any, folde
         phase, _, metric = key.removeprefix("phase/").rpartition("/")
         trace.setdefault(phase, {})[metric] = value
     status, told = documents["status.json"], documents.get("diagnostics.json")
-    return Fit(
+    found = Fit(
         posterior,
         dataclasses.replace(model, network=network),
         trace[document.get("main_phase", list(trace)[-1])] if trace else {},
@@ -141,6 +148,20 @@ def _fit(documents: dict[str, Any], tensors: dict[str, Any], network: Any, folde
         dtypes,
         known=Diagnostics.from_plain(told) if told is not None else None,
     )
+    _check_predicts(found)
+    return found
+
+
+def _check_predicts(fit: Fit) -> None:
+    """Raise a sentence where the parts do not fit together, or hold no numbers."""
+    if has_nan((fit.posterior, fit.model)):
+        raise ArtifactError("its posterior holds NaN, so that it would predict nothing else")
+    inputs = jax.tree.map(
+        lambda s, d: jax.ShapeDtypeStruct((FEW_ROWS, *s), d), fit.input_shape, fit.input_dtype, is_leaf=is_shape
+    )
+    draws = output_shapes(jax.random.key(0), fit.posterior, fit.model, inputs, None)
+    summary = mixture.class_summary if fit.model.likelihood.kind == "classes" else mixture.moments
+    summary.eval_shape(fit.model.likelihood, draws)
 
 
 def _given(network: Any, described: dict[str, Any], folder: Path) -> Any:

@@ -170,7 +170,14 @@ def test_it_goes_on_where_it_was_stopped(frame, tmp_path, monkeypatch):
     with pytest.raises(InputError, match="another comparison"):
         credo.compare(table, "y", **(how | {"seed": 1}))
     cell = tmp_path / "cmp" / "cells" / "linear-0.npz"
-    cell.write_bytes(b"torn")
+    for torn in (b"torn", cell.read_bytes()[:-40], b""):
+        cell.write_bytes(torn)
+        calls.clear()
+        mended = credo.compare(table, "y", **how, callback=lambda *a: calls.append(a[:2]))
+        assert calls == [("linear", 0)]
+        assert any("damaged" in note and "linear" in note for note in mended.notes)
+        assert np.allclose(mended.rowwise["linear"]["log_likelihood"], whole.rowwise["linear"]["log_likelihood"])
+    (tmp_path / "cmp" / "comparison.json").write_bytes(b"{")
     with pytest.raises(ArtifactError, match="remove it"):
         credo.compare(table, "y", **how)
 

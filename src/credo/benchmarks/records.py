@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from credo.applications.records import write_whole
+from credo.archives import read_json
 from credo.errors import ArtifactError
 
 
@@ -65,9 +66,12 @@ def _file(name: str) -> str:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+        found = read_json(path)
+    except (OSError, ValueError) as error:
         raise ArtifactError(f"{path} is damaged; remove it to run that part again.") from error
+    if not isinstance(found, dict):
+        raise ArtifactError(f"{path} is not a record of a benchmark; remove it to run that part again.")
+    return found
 
 
 def latest(found: Iterable[dict[str, Any]], name: Callable[[dict[str, Any]], str]) -> dict[str, list[dict[str, Any]]]:

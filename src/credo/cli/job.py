@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from credo.archives import read_json
 from credo.errors import ArtifactError, InputError, Unwritable
 
 CHECKPOINT = "checkpoint"
@@ -44,7 +45,7 @@ class Job:
         plain = dataclasses.asdict(self)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            part.write_text(json.dumps(plain | {"seal": _seal(plain)}, indent=1))
+            part.write_text(json.dumps(plain | {"seal": _seal(plain)}, indent=1), encoding="utf-8")
             os.replace(part, path)
         except OSError as error:
             raise Unwritable(f"Cannot write to {run}: {error.strerror or error}; make room first.") from error
@@ -73,7 +74,7 @@ def job_file(run: Path) -> Path:
 def read_job(run: Path) -> Job:
     """The job of an unfinished run, or a sentence."""
     try:
-        plain = json.loads(job_file(run).read_bytes())
+        plain = read_json(job_file(run))
         seal = plain.pop("seal")
         job = Job(**plain)
         if seal != _seal(plain):

@@ -2,12 +2,14 @@
 
 import io
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from credo.applications.records import write_whole
+from credo.archives import Damaged, parse_json, read_arrays, read_json
 from credo.errors import ArtifactError, InputError
 
 PLAN = "comparison.json"
@@ -18,6 +20,7 @@ class Store:
 
     def __init__(self, folder: Path | None, fingerprint: str):
         self.folder = folder
+        self.notes: tuple[str, ...] = ()
         if folder is None:
             return
         path = folder / PLAN
@@ -40,16 +43,14 @@ class Store:
         return self.folder / "cells" / f"{model}-{fold}.npz"
 
     def read(self, model: str, fold: int) -> dict[str, Any] | None:
-        """A cell that is done, or None."""
-        if self.folder is None or not self._place(model, fold).is_file():
+        """A cell that is done, or None; one that is damaged will be computed again, and a note says so."""
+        if self.folder is None or not os.path.lexists(self._place(model, fold)):
             return None
         try:
-            with np.load(self._place(model, fold), allow_pickle=False) as file:
-                facts = json.loads(str(file["facts"]))
-                rows = {name.removeprefix("rows_"): file[name] for name in file.files if name.startswith("rows_")}
-        except (OSError, ValueError, KeyError) as error:
-            raise ArtifactError(f"{self._place(model, fold)} is damaged; remove it to run that fold again.") from error
-        return facts | {"rows": rows}
+            return _cell(read_arrays(self._place(model, fold)))
+        except (OSError, Damaged) as error:
+            self.notes += (f"The scores of {model} on fold {fold + 1} were damaged ({error}) and computed again.",)
+            return None
 
     def write(self, model: str, fold: int, cell: dict[str, Any]) -> None:
         """Keep a cell."""
@@ -62,9 +63,18 @@ class Store:
         write_whole(self._place(model, fold), held.getvalue())
 
 
+def _cell(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    facts = parse_json(str(arrays.pop("facts", "")))
+    rows = {name.removeprefix("rows_"): values for name, values in arrays.items()}
+    whole = isinstance(facts, dict) and "refused" in facts and all(name.startswith("rows_") for name in arrays)
+    if not whole or len({x.shape for x in rows.values()}) > 1 or any(x.dtype.kind not in "fiub" for x in rows.values()):
+        raise Damaged("it is not the record of a cell")
+    return facts | {"rows": rows}
+
+
 def _json(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_bytes())
+        found = read_json(path)
     except (OSError, ValueError) as error:
         raise ArtifactError(f"{path} is damaged; remove it and compare again.") from error
     return found if isinstance(found, dict) else {}

@@ -90,7 +90,9 @@ def compare(
         cells[model, fold] = cell
         if callback is not None:
             callback(model, fold, cell)
-    return collected(plan, cells, level, seed)
+    found = collected(plan, cells, level, seed)
+    found.notes = [*found.notes, *store.notes]
+    return found
 
 
 def _named(model: str, fold: int, *given: Any) -> tuple[str, int, dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
@@ -103,7 +104,16 @@ class Predictive:
 
     @cached_property
     def _summary(self) -> dict[str, np.ndarray]:
-        return self._each(mixture.class_summary if self.kind == "classes" else mixture.moments)
+        found = self._each(mixture.class_summary if self.kind == "classes" else mixture.moments)
+        wrong = int(np.isnan(found["mean"]).reshape(self._rows, -1).any(1).sum())
+        if wrong:
+            warnings.warn(
+                f"Predictions are NaN at {wrong} of {self._rows} inputs: the weights hold NaN, or these inputs are too "
+                "large for the network.",
+                RuntimeWarning,
+                stacklevel=4,
+            )
+        return found
 
     def _variance(self, values: np.ndarray) -> np.ndarray:
         return self._shape(values * self._scale**2 if self.kind == "real" else values)

@@ -3,7 +3,8 @@
 import ast
 from pathlib import Path
 
-MODULES = ("special", "networks", "likelihoods", "cells", "prediction", "load")
+PORTABLE = ("special", "networks", "likelihoods", "cells", "prediction", "load")
+MODULES = ("archives", *(f"interchange/portable/{name}" for name in PORTABLE))  # of the package
 HEAD = '''"""Exported predictors of credo without credo: `load(folder).predict(rows)`.
 
 Needs Python 3.11 and NumPy; predictors of the form "stablehlo" need JAX and flatbuffers as well. Files hold data only.
@@ -26,7 +27,7 @@ def assemble() -> str:
     imports: dict[str, None] = {}
     bodies = []
     for name in MODULES:
-        path = Path(__file__).parent / "portable" / f"{name}.py"
+        path = Path(__file__).parents[1] / f"{name}.py"
         text = path.read_text(encoding="utf-8")
         lines, rest = text.splitlines(), []
         nodes = ast.parse(text).body

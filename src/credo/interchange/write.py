@@ -10,6 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from credo.archives import document_digest
 from credo.artifacts import versions
 from credo.errors import InputError
 from credo.folders import replaced_folder
@@ -77,6 +78,8 @@ def export(
         content, chosen = program(subject, mode, levels, block, platforms)
         document |= {"levels": [float(level) for level in levels], "block": block, "platforms": chosen}
     document |= {"digest": hashlib.sha256(content).hexdigest(), "versions": versions()}
+    document = json.loads(json.dumps(document))  # as a reader will find it
+    document["document_digest"] = document_digest(document)
     with replaced_folder(place, is_run=lambda _: False) as folder:
         (folder / FILES[form]).write_bytes(content)
         (folder / "predictor.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from credo.applications.records import write_whole
+from credo.archives import read_json
 from credo.errors import ArtifactError, InputError
 
 FILE = "active.json"
@@ -79,14 +80,17 @@ class ActiveLearning:
         if not place.exists():
             return None
         try:
-            known = json.loads(place.read_text(encoding="utf-8"))
+            known = read_json(place)
             found = ActiveLearning(
                 str(known["acquisition"]), [int(r) for r in known["rows"]], [int(s) for s in known["sizes"]],
                 {str(k): [float(x) for x in v] for k, v in known["scores"].items()},
                 [float(s) for s in known["seconds"]],
             )  # fmt: skip
-            before = known["settings"]
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            before = dict(known["settings"])
+            rounds = {len(found.sizes), len(found.seconds), *map(len, found.scores.values())}
+            if len(rounds) > 1 or any(size > len(found.rows) for size in found.sizes) or min(found.rows, default=0) < 0:
+                raise ValueError("the rounds do not agree")
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
             raise ArtifactError(
                 f"{place} is not a record of active learning: remove it or name another folder."
             ) from error

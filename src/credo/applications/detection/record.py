@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from credo.applications.records import write_whole
+from credo.archives import read_arrays, read_json
 from credo.errors import ArtifactError, InputError
 
 FILE = "study.json"
@@ -29,9 +30,9 @@ class Record:
         place = folder / FILE
         if place.exists():
             try:
-                before = json.loads(place.read_text(encoding="utf-8"))["settings"]
+                before = read_json(place)["settings"]
                 changed = sorted(k for k in before.keys() | settings.keys() if before.get(k) != settings.get(k))
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
+            except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
                 raise ArtifactError(f"{place} is not a record of a study: remove it or name another folder.") from error
             if changed:
                 raise InputError(
@@ -50,9 +51,8 @@ class Record:
         if self.folder is None or not self._place(model, name).exists():
             return None
         try:
-            with np.load(self._place(model, name), allow_pickle=False) as kept:
-                return {key: kept[key] for key in kept.files}
-        except (ValueError, OSError, EOFError) as error:
+            return read_arrays(self._place(model, name))
+        except (ValueError, OSError) as error:
             raise ArtifactError(f"{self._place(model, name)} is damaged: remove it to compute it again.") from error
 
     def same(self, model: str, clean: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from credo.applications.optimise.space import Point, Space
 from credo.applications.records import write_whole
+from credo.archives import read_json
 from credo.errors import ArtifactError, CredoError
 
 FILE = "optimise.json"
@@ -44,7 +45,7 @@ def read(folder: Path) -> tuple[Space, dict[str, Any], list[Evaluation], list[Po
     """The space, settings, evaluations and pending points of a saved search."""
     place = folder / FILE
     try:
-        known = json.loads(place.read_text(encoding="utf-8"))
+        known = read_json(place)
     except OSError as error:
         raise ArtifactError(f"Cannot read {place}: {error.strerror or error}.") from error
     except ValueError as error:
@@ -57,7 +58,7 @@ def read(folder: Path) -> tuple[Space, dict[str, Any], list[Evaluation], list[Po
             value = math.nan if item["value"] is None else float(item["value"])
             history.append(Evaluation(space.checked(item["point"]), value, str(item["message"])))
         pending = [space.checked(point) for point in known["pending"]]
-    except (KeyError, TypeError, ValueError, AttributeError, CredoError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, CredoError) as error:
         raise _foreign(place) from error
     return space, settings, history, pending
 

@@ -11,9 +11,11 @@ import numpy as np
 from scipy.stats import qmc
 
 from credo.applications.optimise.dimensions import Categorical, Dimension, Float, Int, from_plain, to_plain
+from credo.archives import Damaged, read_file
 from credo.errors import InputError
 
 Point = dict[str, Any]
+MOST_BYTES = 2**24  # of a file that describes a space
 
 
 class Space:
@@ -164,11 +166,13 @@ class Space:
         """
         place = Path(path)
         try:
-            data = tomllib.loads(place.read_text(encoding="utf-8"))
+            data = tomllib.loads(read_file(place, MOST_BYTES, inside=False).decode())
         except OSError as error:
             raise InputError(f"Cannot read {place}: {error.strerror or error}.") from error
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise InputError(f"{place} is not TOML: {error}.") from error
+        except Damaged as error:
+            raise InputError(f"Cannot read {place}: {error}.") from error
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError, ValueError) as error:
+            raise InputError(f"{place} is not TOML: {str(error).splitlines()[0]}.") from error
         try:
             return Space.from_data(data)
         except InputError as error:

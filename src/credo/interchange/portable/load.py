@@ -1,13 +1,12 @@
 """Opening an exported predictor: JSON and arrays that NumPy reads, or a program that JAX compiles."""
 
 import hashlib
-import json
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from credo.archives import MOST_ARRAYS, document_digest, parse_arrays, read_file, read_json
 from credo.interchange.portable.cells import PortableError, as_columns, encode
 from credo.interchange.portable.prediction import Computed, Mixture, Prediction
 
@@ -36,7 +35,12 @@ class Predictor:
             rows: array [n, …] like the inputs of the fit. For a fit on a table also its columns: a dict of them, a list
                 of dicts (one for each row), or a table of pandas, polars or pyarrow.
         """
-        inputs = self._inputs(rows)
+        try:
+            inputs = self._inputs(rows)
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            if isinstance(error, PortableError):
+                raise
+            raise PortableError(f"The rows are not like the inputs of this predictor ({_reason(error)}).") from error
         if self.document["form"] == "numpy":
             return Prediction(self.document, Mixture(self.document, self._content, inputs))
         return Prediction(self.document, Computed(_call(self._content, inputs, self.document), self.document["levels"]))
@@ -64,7 +68,11 @@ class Predictor:
         if self.document["input_shift"] is None:
             return _narrow(inputs)
         shift, scale = (np.asarray(self.document[name], float) for name in ("input_shift", "input_scale"))
-        return ((inputs - shift) / scale).astype(np.float32)
+        return _narrow((inputs - shift) / scale)
+
+
+def _reason(error: Exception) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
 
 
 def load(folder: Any) -> Predictor:
@@ -85,24 +93,45 @@ def load(folder: Any) -> Predictor:
     """
     folder = Path(folder)
     try:
-        document = json.loads((folder / "predictor.json").read_text(encoding="utf-8"))
-        if document["format"] != FORMAT:
-            raise KeyError("format")
-        if document["version"] > VERSION:
-            raise PortableError(f"The predictor {folder} was written by a newer credo; use the portable.py beside it.")
-        name = FILES[document["form"]]
-        content = (folder / name).read_bytes()
-        if hashlib.sha256(content).hexdigest() != document["digest"]:
-            raise PortableError(f"The file {folder / name} is damaged: it is not what was exported; export again.")
-        if document["form"] == "stablehlo":
-            return Predictor(document, _program(content))
-        with np.load(folder / name) as found:
-            return Predictor(document, {key: found[key] for key in found.files})
+        return _opened(folder)
+    except PortableError:
+        raise
     except FileNotFoundError as error:
         missing = Path(error.filename).name
         raise PortableError(f"{folder} is not an exported predictor: it has no {missing}; check the path.") from error
-    except (OSError, KeyError, TypeError, json.JSONDecodeError, UnicodeDecodeError, zipfile.BadZipFile) as error:
-        raise PortableError(f"{folder} is not an exported predictor, or is damaged ({error}).") from error
+    except Exception as error:  # whatever a damaged file makes of its reader
+        raise PortableError(f"{folder} is not an exported predictor, or is damaged ({_reason(error)}).") from error
+
+
+def _opened(folder: Path) -> Predictor:
+    document = read_json(folder / "predictor.json")
+    if document["format"] != FORMAT:
+        raise KeyError("format")
+    if document["version"] > VERSION:
+        raise PortableError(f"The predictor {folder} was written by a newer credo; use the portable.py beside it.")
+    if document.get("document_digest") != document_digest(document):
+        raise PortableError(f"The file {folder / 'predictor.json'} is not what was exported; export again.")
+    name = FILES[document["form"]]
+    content = read_file(folder / name, MOST_ARRAYS)
+    if hashlib.sha256(content).hexdigest() != document["digest"]:
+        raise PortableError(f"The file {folder / name} is damaged: it is not what was exported; export again.")
+    if document["form"] == "stablehlo":
+        return Predictor(document, _program(content))
+    arrays = parse_arrays(content)
+    if any(x.dtype.kind == "f" and np.isnan(x).any() for x in arrays.values()):
+        raise PortableError(f"The file {folder / name} holds NaN, so that it would predict nothing else; export again.")
+    predictor = Predictor(document, arrays)
+    _ = Prediction(document, Mixture(document, arrays, _narrow(_one_row(document["inputs"])))).mean  # a trial
+    return predictor
+
+
+def _one_row(wanted: Any) -> Any:
+    """One row of zeros like the inputs."""
+    if isinstance(wanted, list):
+        return tuple(_one_row(part) for part in wanted)
+    if "shape" not in wanted:
+        return {name: _one_row(own) for name, own in wanted.items()}
+    return np.zeros((1, *wanted["shape"]), wanted["dtype"])
 
 
 def _program(content: bytes) -> Any:
@@ -160,10 +189,15 @@ def _checked(rows: Any, wanted: Any) -> Any:
         return tuple(_checked(part, own) for part, own in zip(rows, wanted, strict=True))
     if "shape" not in wanted:
         return {name: _checked(rows[name], own) for name, own in wanted.items()}
+    if np.iscomplexobj(rows) or isinstance(rows, np.ma.MaskedArray):
+        raise PortableError("Inputs are complex or masked; give real numbers without gaps.")
     try:
-        array = np.asarray(rows, float if wanted["dtype"] == "float32" else wanted["dtype"])
-    except (TypeError, ValueError) as error:
+        given = np.asarray(rows, float) if wanted["dtype"] == "float32" else np.asarray(rows)
+        array = given.astype(float if wanted["dtype"] == "float32" else wanted["dtype"])
+    except (TypeError, ValueError, OverflowError) as error:
         raise PortableError("Inputs must be numbers; a fit on arrays takes an array [rows, …].") from error
+    if array.dtype.kind in "iu" and not np.array_equal(array, given):
+        raise PortableError(f"Inputs hold numbers that are no {array.dtype}; the model was trained on such.")
     if list(array.shape[1:]) != wanted["shape"]:
         expected, got = (", ".join(map(str, shape)) for shape in (wanted["shape"], array.shape[1:]))
         raise PortableError(f"The model was trained on inputs of shape [n, {expected}], got [n, {got}].")
@@ -176,4 +210,10 @@ def _checked(rows: Any, wanted: Any) -> Any:
 
 def _narrow(tree: Any) -> Any:
     """Numbers in single precision, as the network saw them."""
-    return _map(lambda x: x.astype(np.float32) if x.dtype.kind in "fb" else x, tree)
+
+    def one(x: np.ndarray) -> np.ndarray:
+        if x.dtype.kind == "f" and not (np.abs(x) <= np.finfo(np.float32).max).all():
+            raise PortableError("Inputs hold numbers beyond single precision (3.4e38); divide that column.")
+        return x.astype(np.float32) if x.dtype.kind in "fb" else x
+
+    return _map(one, tree)
