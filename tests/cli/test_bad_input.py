@@ -5,10 +5,12 @@ import os
 import shutil
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from credo.data.splits import split_rows
 from small_tables import QUICK, class_frame, regression_frame
 
 
@@ -132,7 +134,6 @@ def test_places_that_are_taken(credo, tables, tmp_path):
 
 # ---------------------------------------------------------------------- predict and evaluate
 BAD_NEW_TABLES = {
-    "unseen category": (changed("town", "Oxford"), "Oxford"),
     "missing column": (written(regression_frame().drop(columns="size")), "size"),
     "text": (changed("size", "big"), "size"),
     "missing cell": (changed("size", np.nan), "--missing"),
@@ -283,3 +284,34 @@ def test_names_that_are_not_utf8(credo, tables, tmp_path):
     assert credo("report", run, "--out", tmp_path / "r.html").exit_code == 0
     assert credo("effects", run, "--rows", table).exit_code == 0
     check(credo("fit", table, "--target", name, *QUICK, "--out", tmp_path / "two"), "has no column")
+
+
+# ---------------------------------------------------------------------- categories that training did not have
+def test_an_unseen_category_is_predicted_with_a_note(credo, runs, tmp_path):
+    run, frame = runs["houses"][0], regression_frame()
+    frame.loc[[4, 7], "town"] = ["Oxford", "Derby"]
+    frame.to_csv(tmp_path / "new.csv", index=False)
+    result = credo("predict", run, tmp_path / "new.csv", "--out", tmp_path / "p.csv")
+    assert result.exit_code == 0, result.stderr
+    said = "Column 'town' has categories that training did not have in 2 of 60 rows;"
+    assert result.stderr.count(said) == 1
+    found = pd.read_csv(tmp_path / "p.csv")
+    assert found.notna().all(axis=None)
+    # The fit is a point, whose own predictions know no doubt: all of it is between towns.
+    assert (found["epistemic_std"] > 0).to_numpy().nonzero()[0].tolist() == [4, 7]
+    for command in (("evaluate", run), ("effects", run, "--out", tmp_path / "effects", "--rows")):
+        result = credo(*command, tmp_path / "new.csv")
+        assert result.exit_code == 0, result.stderr
+        assert result.stderr.count(said) == 1
+
+
+def test_a_category_of_held_out_rows_alone_does_not_stop_predictions(credo, tmp_path):
+    frame = regression_frame()
+    held = split_rows(frame, 0.1, 0)[1]
+    frame.loc[held[0], "town"] = "Oxford"
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    result = credo("fit", tmp_path / "t.csv", "--target", "price", *QUICK, "--out", tmp_path / "run")
+    assert result.exit_code == 0, result.stderr
+    result = credo("predict", tmp_path / "run", tmp_path / "t.csv", "--out", tmp_path / "p.csv")
+    assert result.exit_code == 0, result.stderr
+    assert len(pd.read_csv(tmp_path / "p.csv")) == 60

@@ -199,7 +199,7 @@ def test_unseen_category_names_column_value_row_and_choices():
     column = learn("category", ["red", "blue"])
     sentence = (
         r"Column 'x' has the category 'green' in row 2, which no training row had; "
-        r"change it to one of 'blue', 'red', or fit again with rows that have it\."
+        r"change it to one of 'blue', 'red', fit again with rows that have it, or encode with unseen='zeros'\."
     )
     with pytest.raises(InputError, match=sentence):
         encode(column, ["red", "green"])

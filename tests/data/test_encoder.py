@@ -11,6 +11,7 @@ import pytest
 import credo.data
 from credo.data.encoder import TableEncoder
 from credo.data.tables import read_table
+from credo.data.targets import choose_task
 from credo.errors import ArtifactError, InputError
 
 BUNDLED = Path(credo.data.__file__).parent / "bundled" / "diabetes.csv"
@@ -144,6 +145,24 @@ def test_task_is_chosen_by_the_documented_rule(values, task, classes):
     assert encoder.classes == classes
     assert encoder.notes[0].startswith("The target 'y' holds ")
     assert "use --task" in encoder.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("values", "task", "words"),
+    [
+        ([0, 1] * 30, "classification", "holds two whole numbers, 0 and 1, so this is classification"),
+        ([1, 2, 3, 4, 5] * 12, "classification", "holds the whole numbers 1 to 5, none of them rare, so this is"),
+        ([1, 2, 3, 4, 5] * 6, "regression", "5 distinct whole numbers on 30 rows, fewer than 10 rows for each, so"),
+        ([1, 2, 3, 4, 6] * 12, "regression", "which do not run without a gap from 0 or 1, so this is regression"),
+        ([0, 1] * 60 + [2], "regression", "of which 2 has fewer than a tenth of the rows of 0, so this is regression"),
+        (list(range(11)) * 12, "regression", "11 distinct whole numbers, more than 10, so this is regression"),
+        ([0.5, 1.0, 2.0] * 20, "regression", "3 distinct numbers, not all of them whole, so this is regression"),
+    ],
+)
+def test_the_note_says_which_condition_decides(values, task, words):
+    chosen, note = choose_task(pd.DataFrame({"y": values}), "y")
+    assert chosen == task
+    assert words in note
 
 
 def test_task_can_be_set():

@@ -56,7 +56,7 @@ def decide(
 
     from credo.applications import decide as choose
     from credo.applications.decisions.risk import risk_of
-    from credo.cli.open import open_table_run, read_rows, usable_rows
+    from credo.cli.open import inputs_of, open_table_run, read_rows, usable_rows
     from credo.cli.score import predictive_at
     from credo.data.tables import write_table
     from credo.errors import InputError
@@ -67,9 +67,9 @@ def decide(
     leave = _abstain(abstain)
     opened = open_table_run(run)
     worth = _utility(utility, newsvendor, opened.encoder)
-    frame = read_rows(table)
+    frame = read_rows(opened, table)
     rows = usable_rows(opened, frame, table, "; their decisions are left empty")
-    inputs = opened.encoder.inputs(frame.iloc[rows])
+    inputs = inputs_of(opened, frame.iloc[rows])
     predictive = predictive_at(opened.fit, opened.encoder, inputs, opened.table.get("seed", 0))
     found = choose(predictive, worth, risk=how, over=over, abstain=leave)
     told = [found.summary(), *_realised(found, opened.encoder, frame.iloc[rows])]

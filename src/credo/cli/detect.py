@@ -65,18 +65,18 @@ def detect(
 
 def _clean_rows(opened: Any, clean: Path | None, target: bool) -> tuple[Any, Any]:
     """Encoded inputs, and targets where asked for: those of the file, or those that the run held out."""
-    from credo.cli.open import read_rows
+    from credo.cli.open import inputs_of, read_rows
     from credo.errors import InputError
 
     if clean is not None:
-        frame = read_rows(clean)
+        frame = read_rows(opened, clean)
         rows = opened.encoder.keep(frame, target=target)
         if len(rows) < 2:
             raise InputError(f"{clean} has {'one usable row' if len(rows) else 'no usable rows'}: give more.")
         if len(rows) < len(frame):
             say(f"{len(frame) - len(rows)} of {len(frame)} clean rows have missing cells and are left out.")
         frame = frame.iloc[rows]
-        inputs = opened.encoder.inputs(frame, unseen="zeros")
+        inputs = inputs_of(opened, frame)
         return inputs, opened.encoder.targets(frame) if target else None
     held = opened.heldout.get("inputs", ())
     if len(held) < 2:
@@ -108,20 +108,19 @@ def _flagged(opened: Any, suspect: Any, clean: Path | None, score: str | None, f
     import numpy as np
 
     from credo.applications.detection import threshold
-    from credo.cli.open import read_rows, usable_rows
+    from credo.cli.open import inputs_of, read_rows, usable_rows
     from credo.data.tables import write_table
     from credo.errors import InputError
 
-    frame = read_rows(suspect)
+    frame = read_rows(opened, suspect)
     rows = usable_rows(opened, frame, suspect, " and are left out")
     inputs, _ = _clean_rows(opened, clean, target=False)
     base = _scores(opened, inputs, score)
-    # A category that training did not have is a reason to look, not to stop: it is no category at all.
-    found = _scores(opened, opened.encoder.inputs(frame.iloc[rows], unseen="zeros"), score)
-    if np.ptp(np.concatenate([base, found])) < 1e-12:
+    found = _scores(opened, inputs_of(opened, frame.iloc[rows]), score)
+    if np.ptp(base) < 1e-12:
         raise InputError(
-            f"The score is the same for every row, as that of a point is: fit {opened.folder} with a method that has a "
-            "spread, such as deep_ensemble, or take another --score."
+            f"The score is the same for every clean row, as that of a point is: fit {opened.folder} with a method that "
+            "has a spread, such as deep_ensemble, or take another --score."
         )
     _few(len(base), fpr)
     at = threshold(base, fpr)

@@ -48,7 +48,7 @@ def effects(
 
 def _rows(opened: Any, rows: Path | None) -> Any:
     """Encoded rows: those of the file, or those that the run held out."""
-    from credo.cli.open import read_rows
+    from credo.cli.open import inputs_of, read_rows
     from credo.errors import InputError
 
     if rows is None:
@@ -59,13 +59,13 @@ def _rows(opened: Any, rows: Path | None) -> Any:
                 "no more, and training rows are not saved): give some with --rows FILE, such as the training table."
             )
         return held
-    frame = read_rows(rows)
+    frame = read_rows(opened, rows)
     usable = opened.encoder.keep(frame, target=False)
     if len(usable) == 0:
         raise InputError(f"Every row of {rows} has a missing cell, and this run leaves such rows out.")
     if len(usable) < len(frame):
         say(f"{len(frame) - len(usable)} of {len(frame)} rows have missing cells and are left out.")
-    return opened.encoder.inputs(frame.iloc[usable])
+    return inputs_of(opened, frame.iloc[usable])
 
 
 def write(opened: Any, found: Any, inputs: Any, folder: Path) -> list[Path]:

@@ -16,12 +16,14 @@ def evaluate(
     """Score RUN on the rows of TABLE, on the table's own scale."""
     from credo.cli.open import open_table_run, read_rows
     from credo.cli.score import confusion_of, intervals_of, predictive_at, true_targets
+    from credo.data.unseen import unseen_notes
     from credo.errors import InputError
 
     opened = open_table_run(run)
     encoder = opened.encoder
-    frame = read_rows(table)
-    arrays = encoder.arrays(frame)
+    frame = read_rows(opened, table)
+    arrays = encoder.arrays(frame, unseen="zeros")
+    say(*unseen_notes(encoder, arrays.inputs))
     if len(arrays.rows) == 0:
         raise InputError(f"No row of {table} can be scored: all have missing cells or no weight.")
     if len(arrays.rows) < len(frame):

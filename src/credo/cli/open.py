@@ -17,14 +17,24 @@ def open_table_run(folder: Path) -> Run:
     return run
 
 
-def read_rows(path: Path) -> Any:
-    """The table in a file, having said what is unusual about the file."""
+def read_rows(opened: Run, path: Path) -> Any:
+    """The table in a file, read as the run's own was, having said what is unusual about the file."""
     from credo.cli.console import say
     from credo.data.tables import read_with_notes
 
-    frame, notes = read_with_notes(path)
+    frame, notes = read_with_notes(path, opened.encoder.text_columns)
     say(*notes)
     return frame
+
+
+def inputs_of(opened: Any, frame: Any) -> Any:
+    """Encoded inputs, having said where categories are new."""
+    from credo.cli.console import say
+    from credo.data.unseen import unseen_notes
+
+    inputs = opened.encoder.inputs(frame, unseen="zeros")
+    say(*unseen_notes(opened.encoder, inputs))
+    return inputs
 
 
 def usable_rows(opened: Any, frame: Any, name: Path, fate: str) -> Any:

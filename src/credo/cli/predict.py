@@ -24,7 +24,7 @@ def predict(
     import sys
 
     from credo.cli.columns import prediction_frame
-    from credo.cli.open import open_table_run, read_rows, usable_rows
+    from credo.cli.open import inputs_of, open_table_run, read_rows, usable_rows
     from credo.cli.score import predictive_at
     from credo.data.tables import write_table
     from credo.errors import InputError
@@ -32,9 +32,9 @@ def predict(
     if not 0 < interval < 1:
         raise InputError(f"--interval lies between 0 and 1, got {interval:g}.")
     opened = open_table_run(run)
-    frame = read_rows(table)
+    frame = read_rows(opened, table)
     rows = usable_rows(opened, frame, table, "; their predictions are left empty")
-    inputs = opened.encoder.inputs(frame.iloc[rows])
+    inputs = inputs_of(opened, frame.iloc[rows])
     predictive = predictive_at(opened.fit, opened.encoder, inputs, opened.table.get("seed", 0))
     result: Any = prediction_frame(predictive, opened.encoder, interval, rows, len(frame))
     if out is None:

@@ -9,6 +9,7 @@ from credo.core.predict import predict
 from credo.core.predictive import Predictive
 from credo.data.encoder import TableEncoder
 from credo.data.scale import on_scale, true_targets
+from credo.data.unseen import predict_unseen
 from credo.metrics import confusion
 from credo.metrics.bootstrap import Interval
 from credo.metrics.scores import summarise as scores_of
@@ -25,7 +26,8 @@ def intervals_of(predictive: Predictive, targets: np.ndarray, weights: Any) -> d
 
 def predictive_at(fit: Any, encoder: TableEncoder, inputs: np.ndarray, seed: int = 0) -> Predictive:
     """The predictive distribution at encoded inputs; the seed decides which weights are drawn."""
-    return on_scale(predict(jax.random.fold_in(jax.random.key(seed), 1), fit, inputs), encoder)
+    key = jax.random.fold_in(jax.random.key(seed), 1)
+    return on_scale(predict_unseen(lambda rows: predict(key, fit, rows), encoder, inputs), encoder)
 
 
 def confusion_of(predictive: Predictive, targets: np.ndarray, weights: Any = None) -> list[list[float]] | None:

@@ -32,16 +32,16 @@ def suggest(
     import numpy as np
 
     from credo.applications.active import acquisition_scores, choose
-    from credo.cli.open import open_table_run, read_rows, usable_rows
+    from credo.cli.open import inputs_of, open_table_run, read_rows, usable_rows
     from credo.data.tables import write_table
     from credo.errors import InputError
 
     opened = open_table_run(run)
-    frame = read_rows(table)
+    frame = read_rows(opened, table)
     usable = usable_rows(opened, frame, table, " and are left out")
     if rows > len(usable):
         say(f"{table} has {len(usable)} rows to choose from: all are suggested.")
-    inputs = opened.encoder.inputs(frame.iloc[usable])
+    inputs = inputs_of(opened, frame.iloc[usable])
     key = jax.random.fold_in(jax.random.key(opened.table.get("seed", 0)), 4)
     chosen = choose(key, opened.fit, inputs, min(rows, len(usable)), acquisition)
     values = acquisition_scores(key, opened.fit, inputs, acquisition)[chosen]

@@ -17,6 +17,7 @@ from credo.core.predict import predict
 from credo.core.predictive import Predictive
 from credo.data.encoder import TableEncoder
 from credo.data.scale import on_scale, true_targets
+from credo.data.unseen import predict_unseen
 from credo.diagnostics.model_choice import loo
 from credo.errors import InputError, Refusal
 from credo.metrics.arrays import brier_terms
@@ -105,7 +106,8 @@ def _network(
         "loo": _on_table(_loo(found, given) if how.get("loo", True) else None, encoder), "why": why,
         "evidence": _on_table(_evidence(found, len(given.rows)), encoder),
     }  # fmt: skip
-    return on_scale(predict(key_draws, found, scored.inputs), encoder), facts
+    predictive = predict_unseen(lambda rows: predict(key_draws, found, rows), encoder, scored.inputs)
+    return on_scale(predictive, encoder), facts
 
 
 def alarms_of(found: Any) -> dict[str, str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
-from credo.data import config, parse, weighted
+from credo.data import config, number_forms, parse, weighted
 from credo.errors import InputError
 
 if TYPE_CHECKING:
@@ -58,16 +58,22 @@ class NumericColumn:
     indicator: bool = False
     end: float = 0.0
     width: float | None = None  # None: no logarithms
+    form: str = config.added(number_forms.PLAIN)  # how texts write the numbers
 
     def __post_init__(self) -> None:
         _check_scale(self.scale)
+        if self.form not in number_forms.FORMS:
+            raise ValueError("has an unknown form of numbers")
         if self.width == 0.0:
             raise ValueError("has a width of 0")
 
     @classmethod
-    def learn(cls, series: pd.Series, weights: np.ndarray | None, impute: bool) -> NumericColumn | None:
+    def learn(
+        cls, series: pd.Series, weights: np.ndarray | None, impute: bool, form: str | None = None
+    ) -> NumericColumn | None:
         """Learn mean, standard deviation and median, and whether logarithms are needed; None if nothing varies."""
-        values = parse.numbers(series)
+        form = form or number_forms.PLAIN
+        values = parse.numbers(series, form=form)
         learned = _learn_scale(series, values, weights, impute)
         if learned is None:
             return None
@@ -75,9 +81,9 @@ class NumericColumn:
         seen, mass = values[~missing], None if weights is None else weights[~missing]
         bend = _learn_bend(seen, mass, *learned[:2])
         if bend is None:
-            return cls(str(series.name), *learned)
+            return cls(str(series.name), *learned, form=form)
         shift, scale = weighted.mean_and_std(_bent(seen, *bend), mass)
-        return cls(str(series.name), shift, scale, *learned[2:], *bend)
+        return cls(str(series.name), shift, scale, *learned[2:], *bend, form)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -86,7 +92,7 @@ class NumericColumn:
 
     def encode(self, series: pd.Series, out: np.ndarray, *, unseen: str) -> None:
         """Write the standardised numbers."""
-        values = _filled(self, series, parse.numbers(series), out)
+        values = _filled(self, series, parse.numbers(series, form=self.form), out)
         bent = values if self.width is None else _bent(values, self.end, self.width)
         out[:, 0] = _standardised(series, bent, self.shift, self.scale, values)
 
@@ -131,10 +137,13 @@ class CategoryColumn:
     other: bool = False
     fill: str | None = None
     indicator: bool = False
+    shares: tuple[float, ...] = config.added(())  # of the categories in training; empty: all the same
 
     def __post_init__(self) -> None:
         if len(set(self.categories)) != len(self.categories) or not self.categories:
             raise ValueError("needs distinct categories")
+        if self.shares and (len(self.shares) != len(self.categories) or not min(self.shares) >= 0 < sum(self.shares)):
+            raise ValueError("has shares that are not those of its categories")
         if self.fill is not None and self.fill not in self.categories:
             raise ValueError("fills in an unknown category")
 
@@ -150,8 +159,9 @@ class CategoryColumn:
         other = len(keys) > MOST_CATEGORIES
         kept = common[: MOST_CATEGORIES - 1] if other else common
         fill = keys[common[0]] if impute else None
-        categories = tuple(sorted(keys[code] for code in kept))
-        return cls(str(series.name), categories, other, fill, bool(missing.any()))
+        kept = sorted(kept, key=lambda code: keys[code])
+        shares = tuple(float(mass[code] / mass.sum()) for code in kept)
+        return cls(str(series.name), tuple(keys[code] for code in kept), other, fill, bool(missing.any()), shares)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -183,7 +193,7 @@ class CategoryColumn:
             raise InputError(
                 f"Column '{self.name}' has the category '{parse.text_key(series.iloc[place]):.60}' in "
                 f"{parse.row_name(series, place)}, which no training row had; change it to one of "
-                f"{parse.listed(self.categories)}, or fit again with rows that have it."
+                f"{parse.listed(self.categories)}, fit again with rows that have it, or encode with unseen='zeros'."
             )
 
 
@@ -243,7 +253,7 @@ def learn_column(
 ) -> Column | None:
     """Learn the encoder of one column from its training rows; None if nothing varies."""
     learn: Callable[..., Column | None] = KINDS[kind].learn
-    return learn(series, weights, impute, form) if kind == "date" else learn(series, weights, impute)
+    return learn(series, weights, impute, form) if kind in ("date", "numeric") else learn(series, weights, impute)
 
 
 def column_from_config(plain: Any) -> Column:

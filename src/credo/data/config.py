@@ -10,6 +10,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 from credo.errors import ArtifactError
 
 T = TypeVar("T")
+LATER = "added later"
 
 
 def to_plain(item: Any) -> dict[str, Any]:
@@ -17,13 +18,26 @@ def to_plain(item: Any) -> dict[str, Any]:
     plain: dict[str, Any] = {"kind": item.kind}
     for field in dataclasses.fields(item):
         value = getattr(item, field.name)
-        plain[field.name] = list(value) if isinstance(value, tuple) else value
+        plain[field.name] = to_setting(value)
     return plain
+
+
+def to_setting(value: Any) -> Any:
+    """A setting as JSON holds it."""
+    return list(value) if isinstance(value, tuple) else value
+
+
+def added(default: Any) -> Any:
+    """A field that runs of earlier versions did not save: where it is absent, it is the default."""
+    return dataclasses.field(default=default, metadata={LATER: True})
 
 
 def from_plain(cls: type[T], config: Any) -> T:
     """Build a dataclass from what `to_plain` wrote, checking every name and type."""
     what = getattr(cls, "kind", cls.__name__)
+    if isinstance(config, dict):
+        fields = [field for field in dataclasses.fields(cls) if field.metadata.get(LATER)]  # type: ignore[arg-type]
+        config = {field.name: to_setting(field.default) for field in fields} | config
     check_names(config, ["kind", *(field.name for field in dataclasses.fields(cls))], what)  # type: ignore[arg-type]
     hints = get_type_hints(cls)
     values = {

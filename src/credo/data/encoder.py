@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from credo.data import parse
+from credo.data import number_forms, parse
 from credo.data.columns import Column, column_from_config
 from credo.data.config import check_names, checked, to_plain
 from credo.data.learning import MISSING, learn_parts, plain_target, read_weights, target_names
@@ -111,6 +111,14 @@ class TableEncoder:
     def _target_setting(self, name: str, otherwise: float) -> np.ndarray:
         values = np.asarray(getattr(self.target_encoder, name, (otherwise,)), np.float64)
         return values if len(values) > 1 else values.reshape(())
+
+    @property
+    def text_columns(self) -> list[str]:
+        """Columns whose cells must be read as they are written: "1.234" is 1234 where a comma is decimal."""
+        forms = {column.name: getattr(column, "form", None) for column in self.columns}
+        target = self.target_encoder
+        forms |= dict(zip(_names_of(target), getattr(target, "forms", None) or (getattr(target, "form", None),)))
+        return [name for name, form in forms.items() if form == number_forms.COMMA]
 
     def inputs(self, frame: pd.DataFrame, *, unseen: str = "error") -> np.ndarray:
         """Return float32 inputs of shape [rows, features].

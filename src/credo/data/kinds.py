@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from credo.data import parse
+from credo.data import number_forms, parse
 from credo.errors import InputError
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ NUMERIC_SHARE = 0.9
 
 
 class Kind(NamedTuple):
-    """The kind of a column, the format of its dates, and a sentence for the notes."""
+    """The kind of a column, how its dates or numbers are written, and a sentence for the notes."""
 
     kind: str
     form: str | None = None
@@ -72,14 +72,34 @@ def _text(series: pd.Series, ids: bool) -> Kind:
     codes, values = parse.distinct(series)
     if all(isinstance(value, (bool, np.bool_)) for value in values):
         return Kind("boolean")
-    numeric = ~np.isnan(parse.lenient_numbers(series.iloc[_first_rows(codes, len(values))]))
+    first = series.iloc[_first_rows(codes, len(values))]
+    numeric = ~np.isnan(parse.lenient_numbers(first))
     if numeric.all():
-        return Kind("numeric")
+        return Kind("numeric", number_forms.PLAIN)
     found = _date_format(series)
     if found is not None:
         return found
-    _refuse_mixture(series, codes, numeric)
+    written = number_forms.find(map(str, values))
+    if written is not None:
+        return Kind("numeric", written, written_note(series))
+    shares = [~np.isnan(parse.lenient_numbers(first, form)) for form in number_forms.FORMS]
+    _refuse_mixture(series, codes, max(shares, key=np.sum))
     return _category(series, ids)
+
+
+def written_note(series: pd.Series) -> str:
+    """Say how numbers with units and grouped thousands are read, and which rule decides where they could be either."""
+    form = parse.number_form(series)
+    if form in (None, number_forms.PLAIN):
+        return ""
+    texts = [str(value) for value in parse.distinct(series)[1]]
+    # The longest shows most of how they are written.
+    shown = max(texts, key=lambda text: (len(text), text))
+    value = number_forms.read(shown, form)
+    note = f"Column '{series.name}' holds numbers such as '{shown:.60}', which is read as {value:.12g}"
+    if number_forms.is_ambiguous(texts):
+        return f"{note}: a comma before groups of three digits separates thousands; write a point where it is decimal."
+    return f"{note}."
 
 
 def _first_rows(codes: np.ndarray, count: int) -> np.ndarray:

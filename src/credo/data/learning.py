@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from credo.data import kinds, parse
+from credo.data import kinds, number_forms, parse
 from credo.data.columns import CategoryColumn, Column, learn_column
 from credo.data.targets import ClassTarget, CountTarget, RegressionTarget, choose_task, learn_target
 from credo.errors import InputError
@@ -38,6 +38,8 @@ def learn_parts(
     _check_rows(keep)
     chosen, note = choose_task(frame.loc[keep, list(names)], plain_target(names), task)
     notes = [note] if note else []
+    if chosen != "classification":
+        notes += [note for note in (kinds.written_note(frame.loc[keep, name]) for name in names) if note]
     found = _find_kinds(frame, keep, aside, notes)
     if missing == "drop":
         keep = _drop_rows(frame, keep, found, notes)
@@ -70,7 +72,7 @@ def read_weights(frame: pd.DataFrame, name: str | None) -> np.ndarray | None:
     if name is None:
         return None
     series = parse.find_column(frame, name, "the weights")
-    values = parse.numbers(series, "weights")
+    values = parse.numbers(series, "weights", form=parse.number_form(series) or number_forms.PLAIN)
     bad = ~(values >= 0.0)
     if bad.any():
         place = int(bad.argmax())

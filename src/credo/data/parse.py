@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from credo.data import number_forms
 from credo.errors import InputError
 
 if TYPE_CHECKING:
@@ -124,9 +125,15 @@ def missing_sentence(series: pd.Series, mask: np.ndarray) -> str:
 
 
 def numbers(
-    series: pd.Series, purpose: str = "numbers", advice: str = "correct it or leave the cell empty"
+    series: pd.Series,
+    purpose: str = "numbers",
+    advice: str = "correct it or leave the cell empty",
+    form: str = number_forms.PLAIN,
 ) -> np.ndarray:
-    """Return float64 values, NaN where missing; text and infinities raise `InputError`."""
+    """Return float64 values, NaN where missing; text and infinities raise `InputError`.
+
+    `form` is how texts write numbers (`credo.data.number_forms`).
+    """
     import pandas as pd
 
     dtype: Any = series.dtype
@@ -138,7 +145,7 @@ def numbers(
     if pd.api.types.is_timedelta64_dtype(series.dtype):
         values = series.dt.total_seconds().to_numpy(np.float64)
     elif is_text(series):
-        values = _numbers_in_text(series, purpose, advice)
+        values = _numbers_in_text(series, purpose, advice, form)
     else:
         try:
             values = series.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -156,8 +163,8 @@ def numbers(
     return values
 
 
-def _numbers_in_text(series: pd.Series, purpose: str, advice: str) -> np.ndarray:
-    values = lenient_numbers(series)
+def _numbers_in_text(series: pd.Series, purpose: str, advice: str, form: str) -> np.ndarray:
+    values = lenient_numbers(series, form)
     bad = np.isnan(values) & ~missing_mask(series)
     if bad.any():
         place = int(bad.argmax())
@@ -168,13 +175,34 @@ def _numbers_in_text(series: pd.Series, purpose: str, advice: str) -> np.ndarray
     return values
 
 
-def lenient_numbers(series: pd.Series) -> np.ndarray:
-    """Return float64 values with NaN for every cell that is not a number."""
+def lenient_numbers(series: pd.Series, form: str = number_forms.PLAIN) -> np.ndarray:
+    """Return float64 values with NaN for every cell that is not a number of this form."""
     import pandas as pd
 
     refuse_odd(series)
+    if form != number_forms.PLAIN:
+        codes, cells = distinct(series)
+        read = [number_forms.read(c, form) if isinstance(c, str) else _plain_number(c) for c in cells]
+        return np.array([*read, np.nan], np.float64)[codes]
     values = pd.to_numeric(series.astype("string"), errors="coerce")
     return values.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _plain_number(cell: Any) -> float:
+    try:
+        return float(cell)
+    except (TypeError, ValueError, OverflowError):
+        return np.nan
+
+
+def number_form(series: pd.Series) -> str | None:
+    """How the texts of a column write numbers, one form for all of them; None where they are no numbers."""
+    if not is_text(series):
+        return number_forms.PLAIN
+    _, cells = distinct(series)
+    if not np.isnan([_plain_number(cell) for cell in cells]).any():
+        return number_forms.PLAIN
+    return number_forms.find([str(cell) for cell in cells])
 
 
 def flags(series: pd.Series) -> np.ndarray:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from credo.data import kinds, parse
+from credo.data import kinds, number_forms, parse
 from credo.data.copies import copies_of
 from credo.errors import InputError
 
@@ -134,7 +134,7 @@ def _times(series: pd.Series) -> np.ndarray:
     if kind.kind == "date":
         return parse.days(series, kind.form)
     if kind.kind == "numeric":
-        return parse.numbers(series)
+        return parse.numbers(series, form=kind.form or number_forms.PLAIN)
     if kind.kind == "category" and parse.is_text(series):
         return parse.days(series, None)  # raises, naming the first cell that is no date
     raise InputError(

@@ -7,6 +7,7 @@ import gzip
 import os
 import stat
 from collections import Counter
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -37,8 +38,11 @@ def read_table(path: str | os.PathLike[str]) -> pd.DataFrame:
     return read_with_notes(path).frame
 
 
-def read_with_notes(path: str | os.PathLike[str]) -> TableFile:
-    """Read a table as `read_table` does, and say where something about the file is unusual, such as its encoding."""
+def read_with_notes(path: str | os.PathLike[str], texts: Collection[str] = ()) -> TableFile:
+    """Read a table as `read_table` does, and say where something about the file is unusual, such as its encoding.
+
+    Columns named in `texts` are not turned into numbers where a file of text holds them: "1.234" may be 1234.
+    """
     path = Path(path)
     ending = _ending(path, ENDINGS + EXCEL_ENDINGS)
     _check_readable(path)
@@ -46,7 +50,7 @@ def read_with_notes(path: str | os.PathLike[str]) -> TableFile:
     if ending in EXCEL_ENDINGS:
         table, notes = read_excel(path)
     elif ending in TEXT_ENDINGS:
-        table, notes = read_text(path, ending)
+        table, notes = read_text(path, ending, texts)
     else:
         table = read_binary(path, ending)
     _check_names(path, table.column_names)

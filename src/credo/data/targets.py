@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
-from credo.data import config, kinds, parse, weighted
+from credo.data import config, kinds, number_forms, parse, weighted
 from credo.errors import InputError
 
 if TYPE_CHECKING:
@@ -34,10 +34,13 @@ class Target(Protocol):
 def choose_task(frame: pd.DataFrame, target: str | list[str], task: str = "auto") -> tuple[str, str]:
     """Return "regression", "classification" or "count" and a sentence that says why.
 
-    With "auto", text, categories and truth values are classes, and so are two distinct whole numbers. Up to
-    10 distinct whole numbers are classes if they run without a gap from 0 or 1, have 10 rows each on average
-    and the rarest has a tenth of the rows of the most common (counts and ratings thin out at their ends).
-    All other numbers are regression. Counts are never guessed.
+    With "auto", text, categories and truth values are classes. Numbers are classes where they are whole and
+
+    - there are two of them, or
+    - there are up to 10, they run without a gap from 0 or 1, there are 10 rows for each on average, and the rarest has
+      at least a tenth of the rows of the most common (counts and ratings thin out at their ends).
+
+    All other numbers are regression, and the sentence says which of these conditions fails. Counts are never guessed.
     """
     if task not in TASKS:
         raise InputError(f"Unknown task '{task}'; {_task_hint(task)}.")
@@ -47,7 +50,7 @@ def choose_task(frame: pd.DataFrame, target: str | list[str], task: str = "auto"
         return "regression", "Several targets are fitted together, so this is regression."
     series = parse.find_column(parse.named_frame(frame), target, "the target")
     held, classes = _describe(series)
-    chosen = "classification" if classes else "regression"
+    chosen = "classification" if classes else "regression"  # counts look like other numbers
     others = [other for other in ("regression", "classification", "count") if other != chosen]
     note = f"The target '{target}' holds {held}, so this is {chosen}"
     return chosen, f"{note}; use --task {others[0]} or --task {others[1]} to change that."
@@ -74,16 +77,29 @@ def _describe(series: pd.Series) -> tuple[str, bool]:
         raise InputError(f"The target '{series.name}' holds dates; turn it into a number first, such as days.")
     if parse.is_text(series) and kind != "numeric":
         return "text", True
-    values = parse.numbers(series)
+    values = parse.numbers(series, form=parse.number_form(series) or number_forms.PLAIN)
     values = values[~np.isnan(values)]
     found, counts = np.unique(values, return_counts=True)
-    whole = bool(np.all(found == np.round(found)))
-    held = f"{len(found)} distinct {'whole numbers' if whole else 'numbers'}"
-    if not whole or len(found) > MOST_CODES:
-        return held, False
-    run = bool(found[0] in (0, 1) and found[-1] - found[0] == len(found) - 1)
-    even = len(values) >= ROWS_PER_CODE * len(found) and counts.min() * 10 >= counts.max()
-    return held, len(found) == 2 or (run and even)
+    if not np.all(found == np.round(found)):
+        return f"{len(found)} distinct numbers, not all of them whole", False
+    if len(found) == 2:
+        return f"two whole numbers, {found[0]:g} and {found[1]:g}", True
+    held = f"{len(found)} distinct whole numbers"
+    return (held, False) if len(found) == 1 else _codes(held, found, counts)
+
+
+def _codes(held: str, found: np.ndarray, counts: np.ndarray) -> tuple[str, bool]:
+    """Whether several whole numbers name classes, with the condition that decides."""
+    if len(found) > MOST_CODES:
+        return f"{held}, more than {MOST_CODES}", False
+    if found[0] not in (0, 1) or found[-1] - found[0] != len(found) - 1:
+        return f"{held}, which do not run without a gap from 0 or 1", False
+    if counts.sum() < ROWS_PER_CODE * len(found):
+        return f"{held} on {counts.sum()} rows, fewer than {ROWS_PER_CODE} rows for each", False
+    if counts.min() * 10 < counts.max():
+        rare, common = found[counts.argmin()], found[counts.argmax()]
+        return f"{held}, of which {rare:g} has fewer than a tenth of the rows of {common:g}", False
+    return f"the whole numbers {found[0]:g} to {found[-1]:g}, none of them rare", True
 
 
 @dataclass(frozen=True)
@@ -94,10 +110,13 @@ class RegressionTarget:
     names: tuple[str, ...]
     shift: tuple[float, ...]
     scale: tuple[float, ...]
+    forms: tuple[str, ...] = config.added(())  # how texts write the numbers; empty: all plain
 
     def __post_init__(self) -> None:
         if not len(self.names) == len(self.shift) == len(self.scale) > 0:
             raise ValueError("has settings of unequal lengths")
+        if len(self.forms) not in (0, len(self.names)) or not set(self.forms) <= set(number_forms.FORMS):
+            raise ValueError("has unknown forms of numbers")
         if not all(scale > 0.0 for scale in self.scale):
             raise ValueError("has a scale that is not positive")
 
@@ -110,18 +129,23 @@ class RegressionTarget:
     def learn(cls, frame: pd.DataFrame, names: tuple[str, ...], weights: np.ndarray | None) -> RegressionTarget:
         """Learn mean and standard deviation in float64."""
         pairs = []
-        for name in names:
-            shift, scale = weighted.mean_and_std(_target_numbers(frame, name), weights)
+        forms = _target_forms(frame, names)
+        for name, form in zip(names, forms):
+            shift, scale = weighted.mean_and_std(_target_numbers(frame, name, form), weights)
             if not scale > 0.0:
                 raise _constant(name, f"{shift:g}")
             pairs.append((shift, scale))
-        return cls(names, tuple(shift for shift, _ in pairs), tuple(scale for _, scale in pairs))
+        plain = set(forms) == {number_forms.PLAIN}
+        return cls(
+            names, tuple(shift for shift, _ in pairs), tuple(scale for _, scale in pairs), () if plain else forms
+        )
 
     def encode(self, frame: pd.DataFrame) -> np.ndarray:
         """Return float32 of shape [rows], or [rows, targets] if there are several."""
+        forms = self.forms or (number_forms.PLAIN,) * len(self.names)
         columns = [
-            ((_target_numbers(frame, name) - shift) / scale).astype(np.float32)
-            for name, shift, scale in zip(self.names, self.shift, self.scale)
+            ((_target_numbers(frame, name, form) - shift) / scale).astype(np.float32)
+            for name, shift, scale, form in zip(self.names, self.shift, self.scale, forms)
         ]
         return columns[0] if len(columns) == 1 else np.stack(columns, axis=1)
 
@@ -184,6 +208,11 @@ class CountTarget:
 
     kind: ClassVar[str] = "count"
     name: str
+    form: str = config.added(number_forms.PLAIN)
+
+    def __post_init__(self) -> None:
+        if self.form not in number_forms.FORMS:
+            raise ValueError("has an unknown form of numbers")
 
     @property
     def task(self) -> str:
@@ -193,14 +222,15 @@ class CountTarget:
     @classmethod
     def learn(cls, frame: pd.DataFrame, name: str) -> CountTarget:
         """Check that the counts are counts and vary."""
-        values = cls(name).encode(frame)
+        learned = cls(name, *_target_forms(frame, (name,)))
+        values = learned.encode(frame)
         if values.min() == values.max():
             raise _constant(name, f"{values[0]:g}")
-        return cls(name)
+        return learned
 
     def encode(self, frame: pd.DataFrame) -> np.ndarray:
         """Return float32 counts, which are exact up to 2²⁴."""
-        values = _target_numbers(frame, self.name)
+        values = _target_numbers(frame, self.name, self.form)
         bad = (values < 0) | (values != np.round(values)) | (values > LARGEST_COUNT)
         if bad.any():
             place = int(bad.argmax())
@@ -253,9 +283,13 @@ def _target_column(frame: pd.DataFrame, name: str) -> pd.Series:
     return series
 
 
-def _target_numbers(frame: pd.DataFrame, name: str) -> np.ndarray:
+def _target_forms(frame: pd.DataFrame, names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(parse.number_form(_target_column(frame, name)) or number_forms.PLAIN for name in names)
+
+
+def _target_numbers(frame: pd.DataFrame, name: str, form: str) -> np.ndarray:
     series = _target_column(frame, name)
-    return parse.numbers(series, "numbers, being the target,", "correct it or use --task classification")
+    return parse.numbers(series, "numbers, being the target,", "correct it or use --task classification", form)
 
 
 def _plain_label(value: Any) -> str | int | float | bool:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import codecs
+import csv
 import gzip
 import os
 import zlib
+from collections.abc import Collection
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -34,12 +36,15 @@ class Header(NamedTuple):
     above: int
 
 
-def read_text(path: Path, ending: str) -> tuple[pa.Table, list[str]]:
-    """The table of a text file and a note where its encoding is not UTF-8; raises `InputError` in one sentence."""
+def read_text(path: Path, ending: str, texts: Collection[str] = ()) -> tuple[pa.Table, list[str]]:
+    """The table of a text file and a note where its encoding is not UTF-8; raises `InputError` in one sentence.
+
+    Cells of the columns named in `texts` are left as they are written.
+    """
     failure: Exception | None = None
     for encoding in _encodings(path, ending):
         try:
-            table = _parsed(path, ending, encoding)
+            table = _parsed(path, ending, encoding, texts)
         except UnicodeError as error:
             failure = error
             continue
@@ -73,7 +78,7 @@ def _notes(path: Path, encoding: str) -> list[str]:
     return [f"{path.name} is not UTF-8 and is read as {name}; save it as UTF-8 if letters look wrong."]
 
 
-def _parsed(path: Path, ending: str, encoding: str) -> pa.Table:
+def _parsed(path: Path, ending: str, encoding: str, texts: Collection[str]) -> pa.Table:
     import pyarrow as pa
 
     header = _header(path, ending, encoding)
@@ -83,7 +88,7 @@ def _parsed(path: Path, ending: str, encoding: str) -> pa.Table:
     # Quoted line breaks need the slower parser, so it is only the second try.
     for newlines in (False, True):
         try:
-            return _arrow_table(path, ending, encoding, header, newlines)
+            return _arrow_table(path, ending, encoding, header, newlines, texts)
         except UnicodeError:
             raise
         except (pa.ArrowException, OSError) as error:
@@ -91,7 +96,9 @@ def _parsed(path: Path, ending: str, encoding: str) -> pa.Table:
     raise InputError(f"Cannot read {path} as a table: {brief(failure)}; repair the file.") from failure
 
 
-def _arrow_table(path: Path, ending: str, encoding: str, header: Header, newlines: bool) -> pa.Table:
+def _arrow_table(
+    path: Path, ending: str, encoding: str, header: Header, newlines: bool, texts: Collection[str]
+) -> pa.Table:
     import pyarrow as pa
     import pyarrow.csv as reader
 
@@ -99,6 +106,9 @@ def _arrow_table(path: Path, ending: str, encoding: str, header: Header, newline
     convert = reader.ConvertOptions(strings_can_be_null=True)
     # "?" is how many public data sets write a missing cell.
     convert.null_values = [*convert.null_values, "?"]
+    # Names are stripped after reading, so that they are found here as they stand in the file.
+    written = next(csv.reader([header.line], delimiter=delimiter), [])
+    convert.column_types = {name: pa.string() for name in written if name.strip() in texts}
     alone = delimiter not in "".join(header.line.split('"')[::2])
     with ExitStack() as stack:
         source: Any = stack.enter_context(pa.OSFile(os.fsencode(path)))

@@ -5,6 +5,7 @@ Takes a dict of columns, a list of dicts, or a table of pandas, polars or pyarro
 
 import datetime
 import math
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -13,6 +14,16 @@ import numpy as np
 DAY = 86_400_000_000  # microseconds
 TRUTH = {"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0}
 CLOCKS = {"day_of_year": 365.2425, "day_of_week": 7.0, "hour_of_day": 1.0}  # periods in days
+UNIT = re.compile(
+    r"(?P<sign>[+\-−]?)\s*(?P<before>[$€£¥₹%]?)\s*(?P<inner>[+\-−]?)"
+    r"(?P<number>[\d.,'’\s]*\d[.,]?)\s*(?P<after>[$€£¥₹%]?)"
+)
+SPACED = r"\d{1,3}(?:['’\s]\d{3})+|\d+"
+SHAPES = {
+    "dot": re.compile(rf"(?:\d{{1,3}}(?:,\d{{3}})+|{SPACED})?(?:\.\d*)?"),
+    "comma": re.compile(rf"(?:\d{{1,3}}(?:\.\d{{3}})+|{SPACED})?(?:,\d*)?"),
+}
+GROUPS = re.compile(r"['’\s]")
 EPOCH = datetime.datetime(1970, 1, 1)
 
 
@@ -81,7 +92,7 @@ def missing_cell(value: Any) -> bool:
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     if isinstance(value, str):
-        return value == ""
+        return not value.strip()
     return bool(np.isnat(value)) if isinstance(value, np.datetime64 | np.timedelta64) else value != value
 
 
@@ -112,13 +123,30 @@ def _number(column: dict[str, Any], value: Any, row: int) -> float:
         return value.total_seconds()
     if isinstance(value, np.timedelta64):
         return float(seconds_of(value))
+    form = column.get("form", "plain")
     try:
-        found = math.nan if isinstance(value, str) and "_" in value else float(value)
+        if isinstance(value, str) and form != "plain":
+            found = _written(value, form)
+        else:
+            found = math.nan if isinstance(value, str) and "_" in value else float(value)
     except (TypeError, ValueError):
         found = math.nan
     if math.isnan(found):
         raise _wrong(column, "numbers", value, row)
     return found
+
+
+def _written(text: str, form: str) -> float:
+    """A number as people write it, "$96,255" or "1.234,56"; NaN where a text is none."""
+    found = UNIT.fullmatch(text.strip()) if len(text) <= 60 else None
+    if found is None or (found["before"] and found["after"]) or (found["sign"] and found["inner"]):
+        return math.nan
+    number = found["number"].strip()
+    if not SHAPES[form].fullmatch(number):
+        return math.nan
+    number = GROUPS.sub("", number)
+    number = number.replace(",", "") if form == "dot" else number.replace(".", "").replace(",", ".")
+    return -float(number) if (found["sign"] or found["inner"]) in ("-", "−") else float(number)
 
 
 def _flag(column: dict[str, Any], value: Any, row: int) -> float:
