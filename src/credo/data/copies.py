@@ -62,7 +62,10 @@ def _values(series: pd.Series) -> tuple[np.ndarray, bool]:
     """A column as numbers, and whether it may be a column of row names: whole numbers or words, all different."""
     import pandas as pd
 
-    if pd.api.types.is_numeric_dtype(series.dtype) and not pd.api.types.is_bool_dtype(series.dtype):
+    if parse.odd_cells(series):
+        series = series.map(repr)  # lists are no inputs, but rows that differ in them are no copies
+    plain = pd.api.types.is_numeric_dtype(series.dtype) and not pd.api.types.is_complex_dtype(series.dtype)
+    if plain and not pd.api.types.is_bool_dtype(series.dtype):
         values = series.to_numpy(np.float64, na_value=np.nan)
         named = pd.api.types.is_integer_dtype(series.dtype)
     else:
