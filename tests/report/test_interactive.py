@@ -169,6 +169,7 @@ def test_scales_and_ticks_of_the_script() -> None:
       back: [back(line, 3), back(log, 0.02), back(both, -70), back(both, 1.5)],
       line: ticksOf(line, 0.2, 0.4, 4), log: ticksOf(log, 0, 1, 4), near: ticksOf(log, 0.5, 0.7, 6),
       day: ticksOf(day, 0, 0.1, 2), share: ticksOf(share, 0.4, 0.6, 2),
+      zero: [textOfTick(-0.001, 1), textOfTick(-0.4, 0), written(-0)],
       down: ticksOf({kind: "linear", ends: [1, -1]}, 0, 1, 2),
       told: [told(line, 3.14159265), told(share, 0.123), told({kind: "linear", ends: [1000, 1001]}, 1000.123),
              told({kind: "labels", names: [[0, "a"], [1, "b"]]}, 0.8), written(12345678.9), written(-0.00001)],
@@ -182,5 +183,6 @@ def test_scales_and_ticks_of_the_script() -> None:
     assert [text for _, text in found["near"]] == ["0.1", "0.2", "0.5"]
     assert [text for _, text in found["day"]] == ["1970-01-01", "1970-01-06", "1970-01-11"]
     assert [text for _, text in found["share"]] == ["40 %", "50 %", "60 %"]
+    assert found["zero"] == ["0.0", "0", "0"]
     assert [text for _, text in found["down"]] == ["−1", "0", "1"]
     assert found["told"] == ["3.142", "12.3 %", "1000.12", "b", "1.23e7", "−1.00e−5"]
