@@ -10,8 +10,10 @@ import pytest
 
 import credo
 from credo.applications import active
+from credo.applications.active import outcomes as tables
 from credo.applications.active.acquisition import _joint_information, class_draws
-from credo.applications.active.batches import TABLE, _classes_together, _joint_entropies, _normals_together
+from credo.applications.active.batches import _classes_together, _normals_together
+from credo.applications.active.outcomes import TABLE, extended, in_pieces, joint_entropies, nothing_chosen
 from credo.errors import ArtifactError, InputError, Refusal
 from oracles import linear
 
@@ -50,17 +52,69 @@ def test_batch_bald_is_the_greedy_choice_by_brute_force():
 def test_beyond_the_table_outcomes_are_drawn():
     """3^9 outcomes do not fit the table. With draws s ~ p the estimate of the joint entropy has the standard error
     std(log p)/√S with S = 4,096; five of them are a false alarm below 1e-6."""
-    from credo.applications.active.batches import _drawn_outcomes
-
     probs, weights = some_probs(rows=10)
     chosen = list(range(8))
-    outcomes = np.asarray(_drawn_outcomes(jax.random.key(1), probs[:, chosen], weights))
-    found = _joint_entropies(probs, outcomes, TABLE * (weights @ outcomes), weights)[9]
+    grown = grow(jax.random.key(1), probs, weights, chosen)
+    assert grown.which is not None
+    found = joint_entropies(in_pieces(probs), grown, weights, 10)[9]
     given = -(weights @ (probs[:, [*chosen, 9]] * np.log(probs[:, [*chosen, 9]])).sum((1, 2)))
     truth = information(probs, weights, [*chosen, 9]) + given
-    error = np.log(weights @ outcomes).std() / TABLE**0.5
+    error = (np.log(weights @ np.asarray(grown.given)) + np.asarray(grown.log_scale)).std() / TABLE**0.5
     assert abs(found - truth) < 5 * error
     assert len(_classes_together(jax.random.key(0), probs, weights, 10)) == 10
+
+
+def grow(key, probs, weights, rows, **options):
+    """The outcomes of rows, one after another."""
+    made = nothing_chosen(len(probs))
+    for b in range(len(rows)):
+        made = extended(key, made, [probs[:, r] for r in rows[: b + 1]], weights, **options)
+    return made
+
+
+def test_batches_of_many_rows_are_those_of_the_sequential_definition(monkeypatch):
+    """Each step from scratch, in float64: draws of θ by the first key, the label of the i-th row by the i-th, products
+    of all probabilities so far. Growing the table by one label at a time chooses the same 25 rows."""
+    monkeypatch.setattr(tables, "TABLE", 64)
+    probs, weights = some_probs(draws=12, rows=40, spread=1.5)
+    key = jax.random.key(3)
+    taken = _classes_together(key, probs, weights, 25)
+    wide, heavy = probs.astype(float), weights.astype(float)
+    each = -np.einsum("k,knc->n", heavy, wide * np.log(wide))
+    expected = []
+    for _ in range(25):
+        score = sequential_entropies(key, probs, wide, heavy, expected) - each
+        score[expected] = -np.inf
+        expected.append(int(score.argmax()))
+    assert taken.tolist() == expected
+
+
+def sequential_entropies(key, probs, wide, weights, chosen):
+    """H of the labels so far with that of each row, without any state of the steps before."""
+    if 3 ** len(chosen) <= 64:
+        outcomes = np.ones((len(weights), 1))
+        for row in chosen:
+            outcomes = (outcomes[:, :, None] * wide[:, row, None, :]).reshape(len(weights), -1)
+        chance = np.ones(outcomes.shape[1])
+    else:
+        which = jax.random.categorical(jax.random.fold_in(key, 0), np.log(weights.astype(np.float32)), shape=(64,))
+        logs = np.log(probs)
+        labels = [
+            jax.random.categorical(jax.random.fold_in(key, i + 1), logs[:, row][which]) for i, row in enumerate(chosen)
+        ]
+        outcomes = np.prod([wide[:, row][:, np.asarray(y)] for row, y in zip(chosen, labels)], axis=0)
+        chance = 64 * (weights @ outcomes)
+    joint = np.einsum("ks,k,knc->snc", outcomes, weights, wide)
+    return -(joint * np.log(joint) / chance[:, None, None]).sum((0, 2))
+
+
+def test_hundreds_of_labels_do_not_underflow():
+    """400 labels have a probability near 3^-400, which no float holds."""
+    probs, weights = some_probs(draws=8, rows=4, spread=0.3)
+    grown = grow(jax.random.key(0), probs, weights, [0, 1, 2, 3] * 100, table=32)
+    entropies = joint_entropies(in_pieces(probs), grown, weights, 4)
+    assert np.isfinite(entropies).all()
+    assert (np.abs(entropies / (401 * np.log(3)) - 1) < 0.1).all()
 
 
 def test_labels_that_tell_the_same_are_not_asked_twice():
