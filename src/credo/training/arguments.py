@@ -1,7 +1,6 @@
 """How a method, its model and its phases become arguments of a compiled program."""
 
 import dataclasses
-from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -14,7 +13,7 @@ from credo.core.method import Method, Phase
 
 def precision(method: Method) -> Any:
     """The context in which a method computes: double precision where it says so, never by the global flag."""
-    return jax.enable_x64(True) if method.precision == "float64" else nullcontext()
+    return jax.enable_x64(method.precision == "float64")
 
 
 def shared_program(phase: Phase, phases: tuple[Phase, ...]) -> Phase:
