@@ -265,6 +265,8 @@ def test_every_structure_is_the_gaussian_that_it_says(name):
         deviation @ np.linalg.solve(covariance, deviation) + np.linalg.slogdet(2 * np.pi * covariance)[1]
     )
     assert float(spread.log_prob(unflat(jnp.asarray(deviation), chosen))) == pytest.approx(expected, rel=2e-3)
+    square = float(spread.square(unflat(jnp.asarray(10 * deviation), chosen)))
+    assert square == pytest.approx(100 * deviation @ covariance @ deviation, rel=2e-3)
     run = function(model, variables, batch.inputs)
     jacobian = np.asarray(jax.jacrev(lambda v: run(unflat(v, chosen)))(flat(chosen)))
     variance = np.einsum("nip,pq,niq->ni", jacobian, covariance, jacobian)

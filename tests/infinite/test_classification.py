@@ -8,7 +8,7 @@ from scipy import special
 from sklearn.gaussian_process import GaussianProcessClassifier
 
 import credo
-from credo.infinite import kernel
+from credo.infinite import kernel, laplace
 from credo.infinite.laplace import Rows, find_mode, smooth_evidence
 from credo.infinite.regression import regression
 
@@ -138,6 +138,25 @@ def test_mode_and_derivatives_of_the_evidence(name):
             move = step * jnp.eye(3)[i]
             slope = (solve(theta + move)[0].log_evidence - solve(theta - move)[0].log_evidence) / (2 * step)
             np.testing.assert_allclose(gradient[i], slope, rtol=1e-3, atol=1e-4)
+
+
+def test_a_search_that_stops_early_tells_how_far_it_is(monkeypatch):
+    """½ g'(K⁻¹ + W)⁻¹g by dense algebra after no, one and all rounds of Newton's method."""
+    likelihood, targets, _, outputs = CASES["poisson"]
+    found = {}
+    with jax.enable_x64(True):
+        gram = kernel(1, "erf", weight=2.0, bias=0.5)(jnp.asarray(X, jnp.float64))
+        rows = Rows(likelihood, jnp.asarray(targets), jnp.ones(25))
+        for rounds in (0, 1, 200):
+            monkeypatch.setattr(laplace, "ROUNDS", rounds)
+            at = jax.jit(lambda gram: find_mode(gram, rows, {}, 0.1 * jnp.ones((25, outputs))))(gram)
+            mean = np.exp(np.asarray(at.mode)[:, 0])  # of a Poisson, and its curvature in the logarithm
+            gradient = targets[:, 0] - mean - np.asarray(at.coefficients)[:, 0]
+            moved = np.linalg.solve(np.eye(25) + np.asarray(gram) * mean, np.asarray(gram) @ gradient)
+            np.testing.assert_allclose(at.decrement, 0.5 * gradient @ moved, rtol=1e-6, atol=1e-12)
+            found[rounds] = float(at.decrement)
+    assert found[0] > found[1] > 1 > found[200]
+    assert found[200] < 1e-9
 
 
 def test_gaussian_noise_makes_laplace_exact():

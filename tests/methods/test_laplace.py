@@ -86,6 +86,58 @@ def test_temperature_scales_the_covariance(mode):
     np.testing.assert_allclose(cold.posterior.spread.scale, 0.5 * plain.posterior.spread.scale, rtol=1e-6)
 
 
+@pytest.fixture(scope="module")
+def early():
+    """Far from the mode of the linear problem."""
+    return fit_linear(credo.methods.MAP(), steps=5)
+
+
+@pytest.mark.parametrize("structure", ["full", "kfac", "diagonal", "last_layer", "low_rank"])
+def test_the_newton_decrement_is_what_the_log_joint_lacks(structure, early):
+    """½ (θ − θ*)'Λ(θ − θ*) where the curvature is exact, and the evidence lacks just that; ½ Σ g²/Λ_ii of a diagonal.
+    Neither minibatches nor the scale that the evidence gives the prior change it; a temperature divides it."""
+    theta = coefficients(early.posterior.params["network"])[0, 0].astype(np.float64)
+    gradient = PROBLEM.precision @ (PROBLEM.mean - theta)
+    inverse = np.diag(1 / np.diag(PROBLEM.precision)) if structure == "diagonal" else PROBLEM.covariance
+    truth = 0.5 * gradient @ inverse @ gradient
+    method = Laplace(structure=structure, train=False)
+    fit = fit_linear(method, start=early)
+    assert fit.phases["gaussian"]["newton_decrement"][0, 0] == pytest.approx(truth, rel=1e-4)
+    if structure != "diagonal":
+        assert fit.posterior.log_evidence[0] + truth == pytest.approx(EVIDENCE, rel=1e-4)
+    if structure in ("full", "low_rank"):
+        scaled = dataclasses.replace(method, prior_precision="evidence")
+        cold = fit_linear(scaled, start=early, batch_size=16, model=PROBLEM.model().tempered(0.25))
+        assert cold.phases["gaussian"]["newton_decrement"][0, 0] == pytest.approx(truth / 0.25, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    "structure", ["full", *(pytest.param(s, marks=pytest.mark.full) for s in ("kfac", "diagonal", "low_rank"))]
+)
+def test_a_point_that_is_no_mode_raises_an_alarm(structure):
+    """Five Adam steps leave hundreds of nats, and a search that has converged next to none."""
+    x = np.linspace(-2, 2, 40)[:, None].astype(np.float32)
+    noise = credo.likelihoods.gaussian(noise=0.1)
+    problem = credo.Model(credo.networks.mlp([10], "tanh"), credo.priors.normal(1.0), noise)
+    method = Laplace(structure=structure)
+    early, late = (credo.fit(KEY, problem, (x, np.sin(3 * x[:, 0])), method, steps=n) for n in (5, 5000))
+    alarm = next(a for a in early.diagnostics.alarms if a.id == "off_mode")
+    assert "not at a mode" in str(early.status)
+    assert str(alarm) in early.status.alarms
+    assert early.phases["gaussian"]["newton_decrement"][0, 0] > 100
+    assert late.phases["gaussian"]["newton_decrement"][0, 0] < 0.01
+    assert not any(a.id == "off_mode" for a in late.diagnostics.alarms)
+
+
+@pytest.mark.parametrize("names", [("gap",), pytest.param((), marks=pytest.mark.full)], ids=["gap", "all"])
+def test_the_problems_of_the_audit_raise_no_alarm_of_the_mode(names):
+    problems = credo.audit.problems()
+    for name in names or problems:
+        fit = credo.fit(KEY, problems[name].model, problems[name].data, "laplace")
+        assert fit.phases["gaussian"]["newton_decrement"][0, 0] < 0.2, name
+        assert not any("not at a mode" in a for a in fit.status.alarms), name
+
+
 @pytest.mark.parametrize("structure", ["full", "diagonal"])
 def test_the_posterior_is_the_next_prior(structure, mode):
     """Half the data, then the other half under the first posterior, is all the data."""

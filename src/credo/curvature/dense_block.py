@@ -97,6 +97,11 @@ class DenseBlock:
         z = jax.scipy.linalg.solve_triangular(self.scale, vector, lower=False)
         return -0.5 * (z @ z) - jnp.log(jnp.abs(jnp.diagonal(self.scale))).sum() - 0.5 * len(z) * LOG_2PI
 
+    def square(self, gradient: Arrays) -> jax.Array:
+        """g'Σg for a gradient g by path."""
+        assert self.layer is not None
+        return ((self.layer.join(gradient).ravel().astype(self.scale.dtype) @ self.scale) ** 2).sum()
+
     def variance(self, model: Model, variables: Variables, inputs: PyTree) -> jax.Array:
         """a'Σ_cc a [n, out], with Σ_cc the block of output c."""
         layer = self.layer

@@ -107,6 +107,10 @@ class Diagonal:
         each = [-0.5 * ((deviation[p] / s) ** 2 + LOG_2PI) - jnp.log(s) for p, s in self.std.items()]
         return sum((x.sum() for x in each), jnp.zeros(()))
 
+    def square(self, gradient: Arrays) -> jax.Array:
+        """g'Σg for a gradient g by path."""
+        return sum((((gradient[p] * s) ** 2).sum() for p, s in self.std.items()), jnp.zeros(()))
+
     def marginal(self, paths: tuple[str, ...]) -> "Diagonal":
         """The same of some of the weights."""
         return Diagonal({path: s for path, s in self.std.items() if path in paths})

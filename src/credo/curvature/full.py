@@ -107,6 +107,11 @@ class Full:
         z = jax.scipy.linalg.solve_triangular(self.scale, vector, lower=False)
         return -0.5 * (z @ z) - jnp.log(jnp.abs(jnp.diagonal(self.scale))).sum() - 0.5 * len(z) * LOG_2PI
 
+    def square(self, gradient: Arrays) -> jax.Array:
+        """g'Σg for a gradient g by path."""
+        vector = flat({path: gradient[path] for path in self.paths}).astype(self.scale.dtype)
+        return ((vector @ self.scale) ** 2).sum()
+
     def variance(self, model: Model, variables: Variables, inputs: PyTree) -> jax.Array:
         """|S'∇f_c|² [n, out], a few rows at a time."""
         values = _chosen(variables, self.shapes)

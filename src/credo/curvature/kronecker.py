@@ -152,6 +152,15 @@ class Kronecker:
             total += (-0.5 * (z * z + LOG_2PI) - jnp.log(self.std[p]) + jnp.log(self.root[p])).sum()
         return total
 
+    def square(self, gradient: Arrays) -> jax.Array:
+        """g'Σg for a gradient g by path."""
+        total = jnp.zeros(())
+        for layer in self.layers:
+            p = layer.kernel
+            z = self.basis_out[p].T @ (layer.join(gradient) / self.root[p]) @ self.basis_in[p]
+            total += ((z * self.std[p]) ** 2).sum()
+        return total
+
     def marginal(self, paths: tuple[str, ...]) -> "Kronecker":
         """The same of some of the layers, which are independent of each other."""
         layers = self._whole(paths)

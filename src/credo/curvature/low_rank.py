@@ -111,6 +111,11 @@ class LowRank:
         square = z @ z + (self.values * (self.basis.T @ z) ** 2).sum()
         return -0.5 * (square + len(z) * LOG_2PI) + 0.5 * jnp.log1p(self.values).sum() + jnp.log(self.root).sum()
 
+    def square(self, gradient: Arrays) -> jax.Array:
+        """g'Σg for a gradient g by path."""
+        g = flat({path: gradient[path] for path in self.paths}) / self.root
+        return g @ g - ((g @ self.basis) ** 2 * (self.values / (1 + self.values))).sum()
+
     def variance(self, model: Model, variables: Variables, inputs: PyTree) -> jax.Array:
         """|D^{-½}∇f_c|² − Σ_k s_k/(1 + s_k) (u_k'D^{-½}∇f_c)² [n, out], a few rows at a time."""
         free = arrays(variables.params["network"])

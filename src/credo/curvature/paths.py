@@ -25,13 +25,17 @@ def replaced(tree: PyTree, values: Mapping[str, Any]) -> PyTree:
     return jax.tree_util.tree_map_with_path(lambda path, x: values.get(path_string(path), x), tree)
 
 
+def with_weights(variables: Variables, values: Mapping[str, Any]) -> Variables:
+    """The variables with the network's weights at these paths replaced."""
+    network = replaced(variables.params["network"], values)
+    return Variables(variables.params | {"network": network}, variables.state)
+
+
 def function(model: Model, variables: Variables, inputs: PyTree) -> Callable[[Arrays], jax.Array]:
     """f_θ(x) [n, out] as a function of some weights, the others as they are in `variables`."""
-    network = variables.params["network"]
 
     def outputs(values: Arrays) -> jax.Array:
-        params = variables.params | {"network": replaced(network, values)}
-        return model.outputs(Variables(params, variables.state), inputs)[0]
+        return model.outputs(with_weights(variables, values), inputs)[0]
 
     return outputs
 

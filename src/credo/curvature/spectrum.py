@@ -28,6 +28,10 @@ class Spread(Protocol):
         """log N(δ; 0, Σ)."""
         ...
 
+    def square(self, gradient: Arrays) -> jax.Array:
+        """g'Σg for a gradient g by path."""
+        ...
+
     def variance(self, model: Model, variables: Variables, inputs: PyTree) -> jax.Array:
         """diag(J Σ J') [n, out]: the variances of the linearised outputs."""
         ...

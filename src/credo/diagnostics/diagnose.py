@@ -13,6 +13,7 @@ from credo.core.posterior import WeightPosterior
 from credo.diagnostics.alarms import Alarm, find_alarms
 from credo.diagnostics.chains import LEAST_DRAWS, bfmi, chain_stats, rank_counts
 from credo.diagnostics.draw_weights import heard_chains, importance, kish, one_measure
+from credo.diagnostics.mode import off_mode
 from credo.diagnostics.probe import Probe, look, training_inputs
 from credo.diagnostics.weights import num_parameters, weight_draws
 
@@ -161,13 +162,14 @@ def _seen(key: jax.Array, fit: Any, inputs: PyTree | None, num: int | None) -> _
 
 def _alarms(fit: Any, seen: _Seen) -> tuple[Alarm, ...]:
     config = fit.config
-    return tuple(
-        find_alarms(
+    return (
+        *off_mode(fit),
+        *find_alarms(
             seen.probe, seen.trace, chains=seen.kind == "chains", point=seen.kind in ("point", "ensemble"),
             num_data=int(config.get("num_data", 0)), likelihood=fit.model.likelihood,
             importance=importance(fit.posterior),
             temperature=float(config.get("temperature", 1.0)) * float(config.get("beta", 1.0)),
-        )
+        ),
     )  # fmt: skip
 
 

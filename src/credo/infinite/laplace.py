@@ -61,15 +61,19 @@ def find_mode(gram: jax.Array, rows: Rows, params: PyTree, start: jax.Array) -> 
     def objective(alpha: jax.Array, outputs: jax.Array) -> jax.Array:
         return rows.log_prob(params, outputs) - 0.5 * (alpha * outputs).sum()
 
-    def improve(state: Any) -> Any:
-        count, alpha, outputs, value, _ = state
-        roots = rows.roots(params, outputs)
-        wanted = jnp.einsum("noc,nc->no", roots, jnp.einsum("noc,no->nc", roots, outputs))
-        wanted = wanted + jax.grad(rows.log_prob, 1)(params, outputs)
+    def newton(alpha: jax.Array, outputs: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+        """The full step of α and of f, and ½ g'(K⁻¹ + W)⁻¹g for the objective's gradient g in f."""
+        roots, slope = rows.roots(params, outputs), jax.grad(rows.log_prob, 1)(params, outputs)
+        wanted = jnp.einsum("noc,nc->no", roots, jnp.einsum("noc,no->nc", roots, outputs)) + slope
         right = jnp.einsum("noc,no->nc", roots, gram @ wanted)
         inner = jax.scipy.linalg.cho_solve((factor(gram, roots), True), right.ravel()).reshape(right.shape)
         move = wanted - jnp.einsum("noc,nc->no", roots, inner) - alpha
         moved = gram @ move
+        return move, moved, 0.5 * ((slope - alpha) * moved).sum()
+
+    def improve(state: Any) -> Any:
+        count, alpha, outputs, value, _ = state
+        move, moved, _ = newton(alpha, outputs)
 
         def lower(trial: Any) -> jax.Array:
             halved, _, found = trial
@@ -91,7 +95,8 @@ def find_mode(gram: jax.Array, rows: Rows, params: PyTree, start: jax.Array) -> 
     found = jax.lax.while_loop(lambda s: (s[0] < ROUNDS) & ~s[4], improve, begin)
     _, alpha, outputs, value, _ = found
     lower_factor = factor(gram, rows.roots(params, outputs))
-    return Solved(outputs, alpha, value - jnp.log(jnp.diagonal(lower_factor)).sum())
+    evidence = value - jnp.log(jnp.diagonal(lower_factor)).sum()
+    return Solved(outputs, alpha, evidence, newton(alpha, outputs)[2])
 
 
 def smooth_evidence(gram: jax.Array, rows: Rows, params: PyTree, at: Solved) -> jax.Array:

@@ -103,7 +103,7 @@ class InfiniteWidth(Method):
         zero = jnp.zeros((data.weight.shape[0], outputs), double)
         real = jax.dtypes.issubdtype(data.targets.dtype, jnp.floating)
         return WideState(
-            chosen, Search.start(ravel_pytree(chosen)[0].astype(double)), Solved(zero, zero, jnp.zeros((), double)),
+            chosen, Search.start(ravel_pytree(chosen)[0].astype(double)), Solved(zero, zero, *jnp.zeros((2,), double)),
             jnp.asarray(data.inputs, double), data.targets.astype(double) if real else jnp.asarray(data.targets),
             jnp.asarray(data.weight, double),
         )  # fmt: skip
@@ -185,7 +185,12 @@ def check_size(rows: int, outputs: int) -> None:
 
 
 def _told(state: WideState, done: jax.Array) -> Info:
-    return Info({"log_evidence": state.solved.log_evidence, "converged": done.astype(jnp.float32)})
+    return Info(
+        {
+            "log_evidence": state.solved.log_evidence, "converged": done.astype(jnp.float32),
+            "newton_decrement": state.solved.decrement,
+        }
+    )  # fmt: skip
 
 
 def _log_sigma(likelihood: Any, params: PyTree) -> jax.Array:

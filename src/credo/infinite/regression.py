@@ -19,6 +19,7 @@ class Solved(NamedTuple):
     mode: jax.Array  # posterior mean (the mode where there is no closed form) of f [n, out]
     coefficients: jax.Array  # α = K⁻¹ f [n, out]: the mean at x is k(x)'α
     log_evidence: jax.Array
+    decrement: jax.Array  # by how many nats one Newton step more would raise the objective
 
 
 def regression(gram: jax.Array, targets: jax.Array, weight: jax.Array, log_sigma: Any) -> Solved:
@@ -40,7 +41,7 @@ def regression(gram: jax.Array, targets: jax.Array, weight: jax.Array, log_sigma
         return alpha, -0.5 * jnp.where(weight > 0, y * alpha, 0.0).sum() - size
 
     alpha, evidence = jax.vmap(one, (1, 0), (1, 0))(targets.astype(gram.dtype), sigmas)
-    return Solved(gram @ alpha, alpha, evidence.sum())
+    return Solved(gram @ alpha, alpha, evidence.sum(), jnp.zeros((), gram.dtype))
 
 
 def factor(gram: jax.Array, roots: jax.Array) -> jax.Array:

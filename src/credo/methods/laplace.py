@@ -28,7 +28,8 @@ from credo.curvature import (
     scales_of,
     spread_paths,
 )
-from credo.curvature.paths import arrays
+from credo.curvature.decrement import newton_decrement
+from credo.curvature.paths import Arrays, arrays, with_weights
 from credo.errors import InputError, Refusal
 from credo.methods.map import MAP, PointState
 from credo.methods.validation import held_out_score
@@ -47,6 +48,7 @@ class LaplaceState:
     point: PointState = leaf()
     sums: Any = leaf()
     log_likelihood: jax.Array = leaf()  # of the rows whose curvature is in the sums
+    gradient: Any = leaf()  # of that, by path, for the weights that get a spread
     spread: Any = leaf()
     log_evidence: jax.Array = leaf()
     scale: jax.Array = leaf()  # of the prior's precision, one for each group
@@ -62,7 +64,8 @@ class Laplace(Method):
     Predictions linearise the network at θ* unless `credo.predict(mode=…)` says "sampled" or "probit". The posterior
     has `log_evidence` = log p(D|θ*) + log p(θ*) + P/2 log 2π − ½ log |H + P|. Noise, learned or inferred, is taken at
     its best value. Under a temperature T the covariance is T (H + P)⁻¹. A prior that is not normal enters by its second
-    derivatives at θ*, and is refused where they are not positive. MacKay (1992); Ritter et al. (2018) for Kronecker
+    derivatives at θ*, and is refused where they are not positive. An alarm tells where θ* is no mode: the Newton decrement
+    ½ g'(H + P)⁻¹g, in `fit.phases["gaussian"]`, is what the log joint still lacks, in nats. MacKay (1992); Ritter et al. (2018) for Kronecker
     factors; Daxberger et al. (2021), Laplace Redux.
 
     Args:
@@ -155,9 +158,11 @@ class Laplace(Method):
                 f'prior_precision="{self.prior_precision}" scales a normal prior, and this one is not normal.'
             )
         zero = jnp.zeros((), jnp.result_type(float))
+        values = arrays(variables.params["network"])
         state = LaplaceState(
-            self._map().init(key, model, variables, data), sums, zero, None, zero, jnp.ones(len(groups), zero.dtype),
-            structure, groups,
+            self._map().init(key, model, variables, data), sums, zero,
+            {path: jnp.zeros(values[path].shape, zero.dtype) for path in paths}, None, zero,
+            jnp.ones(len(groups), zero.dtype), structure, groups,
         )  # fmt: skip
         shapes = jax.eval_shape(lambda s: self.gaussian(model, s)[0].spread, state)
         return dataclasses.replace(state, spread=jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes))
@@ -172,14 +177,17 @@ class Laplace(Method):
             return dataclasses.replace(state, point=point), info
         if phase.name == "turn":
             prior = local_prior(model, self.point(model, state), state.groups[0], state.structure)
-            turned = dataclasses.replace(state, sums=state.sums.turned(prior), log_likelihood=0 * state.log_likelihood)
+            turned = dataclasses.replace(
+                state, sums=state.sums.turned(prior), log_likelihood=0 * state.log_likelihood,
+                gradient=jax.tree.map(jnp.zeros_like, state.gradient),
+            )  # fmt: skip
             return turned, Info({"log_likelihood": turned.log_likelihood})
         if phase.name == "curvature":
             return _add(self, noise, model, state, batch)
         return _gaussian(self, model, state)
 
     def add(self, key: jax.Array, model: Model, state: LaplaceState, batch: Batch) -> tuple[LaplaceState, Info]:
-        """Add one batch's curvature and log likelihood. A sweep sees every row once: nothing is scaled by N."""
+        """Add one batch's curvature, log likelihood and its gradient. A sweep sees every row once: no N scales it."""
         variables = self.point(model, state)
         params = model.complete(variables.params)["likelihood"]
 
@@ -187,10 +195,16 @@ class Laplace(Method):
             return output_columns(self.curvature, key, model.likelihood, params, outputs, batch.weight)
 
         sums = state.sums.add(model, variables, batch, roots)
-        per_row, _ = model.log_likelihood(variables, batch)
-        total = jnp.where(batch.weight > 0, batch.weight * per_row, 0.0).sum(dtype=state.log_likelihood.dtype)
-        state = dataclasses.replace(state, sums=sums, log_likelihood=state.log_likelihood + total)
-        return state, Info({"log_likelihood": state.log_likelihood})
+
+        def log_likelihood(values: Arrays) -> jax.Array:
+            per_row, _ = model.log_likelihood(with_weights(variables, values), batch)
+            return jnp.where(batch.weight > 0, batch.weight * per_row, 0.0).sum(dtype=state.log_likelihood.dtype)
+
+        weights = arrays(variables.params["network"])
+        total, slope = jax.value_and_grad(log_likelihood)({path: weights[path] for path in state.gradient})
+        gradient = {path: g + slope[path].astype(g.dtype) for path, g in state.gradient.items()}
+        new = dataclasses.replace(state, sums=sums, log_likelihood=state.log_likelihood + total, gradient=gradient)
+        return new, Info({"log_likelihood": new.log_likelihood})
 
     def gaussian(self, model: Model, state: LaplaceState) -> tuple[LaplaceState, Info]:
         """From sums to the Gaussian: the prior's scale, the evidence, the covariance."""
@@ -207,7 +221,14 @@ class Laplace(Method):
         evidence = log_evidence(spectrum, prior, values, state.log_likelihood, scale, state.groups)
         spread = spectrum.at(scales_of(scale, state.groups), model.temperature)
         found = dataclasses.replace(state, spread=spread, log_evidence=evidence, scale=scale)
-        return found, Info({"log_evidence": evidence, "prior_scale": jnp.exp(jnp.log(scale).mean())})
+        # The mode was looked for under the prior as it is.
+        own = spectrum.at(scales_of(jnp.ones_like(scale), state.groups), model.temperature)
+        metrics = {
+            "log_evidence": evidence,
+            "prior_scale": jnp.exp(jnp.log(scale).mean()),
+            "newton_decrement": newton_decrement(model, variables, own, state.gradient),
+        }
+        return found, Info(metrics)
 
     def _best_on_held_out(
         self, model: Model, variables: Variables, spectrum: Spectrum, state: LaplaceState
