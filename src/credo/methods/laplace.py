@@ -64,9 +64,9 @@ class Laplace(Method):
     Predictions linearise the network at θ* unless `credo.predict(mode=…)` says "sampled" or "probit". The posterior
     has `log_evidence` = log p(D|θ*) + log p(θ*) + P/2 log 2π − ½ log |H + P|. Noise, learned or inferred, is taken at
     its best value. Under a temperature T the covariance is T (H + P)⁻¹. A prior that is not normal enters by its second
-    derivatives at θ*, and is refused where they are not positive. An alarm tells where θ* is no mode: the Newton decrement
-    ½ g'(H + P)⁻¹g, in `fit.phases["gaussian"]`, is what the log joint still lacks, in nats. MacKay (1992); Ritter et al. (2018) for Kronecker
-    factors; Daxberger et al. (2021), Laplace Redux.
+    derivatives at θ*, and is refused where they are not positive. An alarm tells where θ* is no mode: the Newton
+    decrement ½ g'(H + P)⁻¹g, in `fit.phases["gaussian"]`, is what the log joint still lacks, in nats. MacKay (1992);
+    Ritter et al. (2018) for Kronecker factors; Daxberger et al. (2021), Laplace Redux.
 
     Args:
         structure: "full", "kfac" (Kronecker factors for each dense layer), "diagonal", "last_layer" (the others are
