@@ -61,7 +61,7 @@ def compare(
     found = credo.compare(
         str(table), target[0] if len(target) == 1 else target, methods=methods, baselines=chosen, folds=folds,
         budget=budget, steps=steps, task=task, missing=missing, network=network, split_by=split_by, seed=seed,
-        jobs=jobs, folder=folder, callback=tell,
+        jobs=jobs, folder=folder, callback=tell, announce=say,
     )  # fmt: skip
     say(*found.notes)
     if out is not None:

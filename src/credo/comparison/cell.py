@@ -47,7 +47,7 @@ def run_cell(
         rows: places of the training rows and of the held-out rows.
         how: "target", "task", "missing", "network", "settings", "steps", "budget" and "seed"; "loo" False leaves out
             what leave-one-out says; "groups", a number for each row, keeps the pilot of "auto" and the baselines' own
-            cross-validation from cutting groups.
+            cross-validation from cutting groups; "progress" None shows that of the fit on a terminal.
     """
     encoder, given, scored = encoded(frame, rows, how)
     groups = None if how.get("groups") is None else how["groups"][rows[0]][given.rows]
@@ -95,7 +95,7 @@ def _network(
     with unwarned():
         found = fit(
             key_fit, model, given[:3], method, steps=said["steps"], budget=budget, batch_size=said["batch_size"],
-            progress=False,
+            progress=how.get("progress", False),
         )  # fmt: skip
     found = checked(found, correction) if name == AUTO else found
     spent, compiling = time.perf_counter() - began, COMPILING.seconds - compiled

@@ -4,10 +4,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from credo.comparison import time_left
 from credo.comparison.cell import run_cell
 from credo.comparison.plan import Plan
 from credo.comparison.record import Store
 from credo.comparison.result import Comparison, summarised
+from credo.training.progress import labelled
 
 
 def compare(
@@ -29,6 +31,7 @@ def compare(
     jobs: int = 1,
     folder: str | Path | None = None,
     callback: Callable[[str, int, dict[str, Any]], Any] | None = None,
+    announce: Callable[[str], Any] | None = None,
 ) -> Comparison:
     """Fit every model on the same folds of a table and score the rows that it did not see.
 
@@ -60,6 +63,8 @@ def compare(
             the call they run on a cluster of Dask or Ray.
         folder: where cells are kept; the same call goes on where it was stopped.
         callback: called with model, fold and cell after each.
+        announce: called with a sentence about the time that it takes, at first and after each fold; a terminal then
+            shows the progress of each fit, too, where one runs at a time.
 
     Example:
         >>> import numpy as np, pandas as pd, credo
@@ -83,13 +88,22 @@ def compare(
                 cells[model, fold] = known
     # Fold by fold, so that a comparison that is stopped early has something to say about every model.
     left = [(model, fold) for fold in range(folds) for model in plan.models if (model, fold) not in cells]
-    how = plan.how | {"groups": plan.groups}
-    work = (delayed(_named)(model, fold, plan.frame, plan.folds[fold], how) for model, fold in left)
+    took = {cell: float(found["seconds"]) for cell, found in cells.items()}
+    say: Callable[[str], Any] = announce or (lambda sentence: None)
+    if left:
+        say(time_left.at_first(left, took, plan.how["budget"], jobs))
+    how = plan.how | {"groups": plan.groups, "progress": None if announce is not None and jobs == 1 else False}
+    work = [delayed(_named)(model, fold, plan.frame, plan.folds[fold], how) for model, fold in left]
     for model, fold, cell in Parallel(n_jobs=jobs, return_as="generator_unordered")(work):
         store.write(model, fold, cell)
         cells[model, fold] = cell
         if callback is not None:
             callback(model, fold, cell)
+        took[model, fold] = float(cell["seconds"])
+        left.remove((model, fold))
+        seconds = time_left.expected(left, took, jobs)
+        if left and seconds is not None and all(other != fold for _, other in left):
+            say(f"About {time_left.in_words(seconds)} left.")
     found = collected(plan, cells, level, seed)
     found.notes = [*found.notes, *store.notes]
     return found
@@ -99,7 +113,8 @@ def _named(model: str, fold: int, *given: Any) -> tuple[str, int, dict[str, Any]
     from credo.runtime import configure
 
     configure()
-    return model, fold, run_cell(model, *given)
+    with labelled(f"fold {fold + 1}, {model}"):
+        return model, fold, run_cell(model, *given)
 
 
 def collected(plan: Plan, cells: dict[tuple[str, int], dict[str, Any]], level: float, seed: int) -> Comparison:

@@ -1,10 +1,23 @@
 """Progress on stderr: a bar on a terminal, nothing elsewhere."""
 
+import contextlib
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+_LABEL = ContextVar("label", default="")
+
+
+@contextlib.contextmanager
+def labelled(label: str) -> Iterator[None]:
+    """Bars of fits inside begin with this: which one of many it is."""
+    token = _LABEL.set(f"{label}: ")
+    try:
+        yield
+    finally:
+        _LABEL.reset(token)
 
 
 class Progress:
@@ -38,7 +51,9 @@ class Progress:
             return
         if self._task is not None:
             self._bar.remove_task(self._task)
-        self._task = self._bar.add_task(name, total=total, completed=done, rate="compiling", metric="")
+        self._task = self._bar.add_task(
+            f"{_LABEL.get()}{name}", total=total, completed=done, rate="compiling", metric=""
+        )
 
     def update(self, done: int, total: int, rate: float, metrics: dict[str, float]) -> None:
         """Move the bar."""
