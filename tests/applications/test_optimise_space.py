@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from credo.applications.optimise import Categorical, Float, Int, Space
+from credo.applications.optimise import Categorical, Float, Int, Optimizer, Space
 from credo.errors import InputError
 
 RNG = np.random.default_rng(0)
@@ -110,3 +110,29 @@ def test_wrong_points_get_a_sentence(tmp_path):
         Space.from_toml(tmp_path / "none.toml")
     with pytest.raises(InputError, match="at least one setting"):
         Space({})
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "log"),
+    [
+        (1.0, np.nextafter(1.0, 2.0), False), (1e16, 1e16 + 2, False), (-1e308, 1e308, False), (1.0, 1.0 + 1e-14, True),
+        (0.0, 10**400, False), (5e-324, np.inf, True), (float("nan"), 1.0, False),
+    ],
+)  # fmt: skip
+def test_ranges_that_cannot_be_divided_are_refused(low, high, log):
+    with pytest.raises(InputError, match="range of a Float"):
+        Float(low, high, log)
+
+
+@pytest.mark.parametrize(("low", "high"), [(2**60, 2**60 + 3), (0, 10**400), (-(10**30), 0)])
+def test_whole_numbers_that_double_precision_merges_are_refused(low, high):
+    with pytest.raises(InputError, match="Int"):
+        Int(low, high)
+
+
+@pytest.mark.parametrize("dimension", [Float(1.0, 1.0 + 1e-11), Float(1e300, 1e300 * (1 + 1e-11)), Float(0.0, 5e-324)])
+def test_few_numbers_end_a_search(dimension):
+    search = Optimizer(Space({"x": dimension}), "random")
+    search.minimise(lambda point: point["x"], 40)
+    assert 1 <= len(search.history) <= 40
+    assert np.isfinite(search.best.value)

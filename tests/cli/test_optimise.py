@@ -5,7 +5,7 @@ import json
 import pytest
 
 SCRIPT = """
-import math
+import math, os, sys
 
 def bowl(x, n):
     if n == 3:
@@ -18,8 +18,29 @@ def as_dict(point):
 def word(x, n):
     return "low"
 
+def loud(x, n):
+    print("from Python")
+    os.system("echo from a child")
+    return x + n
+
+class Mute(BaseException):
+    def __str__(self):
+        raise RuntimeError("not even this")
+    __repr__ = __str__
+
+def leaves(x, n):
+    if n == 0:
+        sys.exit(3)
+    if n == 1:
+        raise Mute
+    if n == 2:
+        return 10**400
+    return x
+
 fixed = 3
+print("while the script is read")
 """
+FINITE = '[k]\ntype = "int"\nlow = 0\nhigh = 2\n[c]\nchoices = ["a", "b"]\n'
 SPACE = '[x]\ntype = "float"\nlow = 0\nhigh = 1\n[n]\ntype = "int"\nlow = 0\nhigh = 3\n'
 
 
@@ -75,7 +96,7 @@ def test_a_dictionary_and_the_largest_value(call):
 @pytest.mark.parametrize(
     ("function", "more", "words"),
     [
-        ("none", (), "has no function 'none'; it has bowl, as_dict, word"),
+        ("none", (), "has no function 'none'; it has bowl, as_dict, word, loud, leaves"),
         ("fixed", (), "has no function 'fixed'"),
         ("word", ("--evaluations", "2"), "the objective gave 'low', which is not a number"),
         ("bowl", ("--acquisition", "pi"), "Unknown acquisition 'pi'"),
@@ -100,3 +121,48 @@ def test_bad_scripts_get_a_sentence(credo, files):
         result = credo("optimise", text, "--space", files / "space.toml", "--out", files / "out")
         assert result.exit_code == 2
         assert words in result.stderr
+
+
+def test_stdout_is_the_answer_alone(call, capfd):
+    result = call("loud", "--evaluations", "3", "--surrogate", "random")
+    assert json.loads(result.stdout)["best"] >= 0
+    assert "from Python" in result.stderr
+    assert "while the script is read" in result.stderr
+    out, err = capfd.readouterr()  # of child processes, which know nothing of Python's streams
+    assert "from a child" in err
+    assert "child" not in out
+
+
+def test_whatever_the_function_raises_is_a_failed_evaluation(call, files):
+    result = call("leaves", "--evaluations", "12", "--surrogate", "random")
+    assert result.exit_code == 0, result.stderr
+    history = json.loads((files / "out" / "optimise.json").read_text())["history"]
+    told = {e["point"]["n"]: e["message"] for e in history}
+    assert told == {0: "SystemExit: 3", 1: "Mute, which cannot be printed", 2: "", 3: ""}
+    assert all((e["value"] is None) == (e["point"]["n"] < 3) for e in history)
+
+
+def test_ctrl_c_in_the_function_is_the_users(call, files):
+    (files / "mine.py").write_text("def stop(x, n):\n    raise KeyboardInterrupt\n")
+    assert call("stop").exit_code == 130
+
+
+def test_a_script_that_leaves_is_a_sentence(credo, files):
+    (files / "main.py").write_text("import sys\ndef f(x, n):\n    return x\nsys.exit(1)\n")
+    result = credo("optimise", f"{files / 'main.py'}:f", "--space", files / "space.toml", "--out", files / "out")
+    assert result.exit_code == 2
+    assert "cannot be run: SystemExit: 1" in result.stderr
+
+
+@pytest.mark.parametrize("more", [("--surrogate", "random"), ("--batch", "4")])
+def test_a_finite_space_ends_with_its_best(credo, files, more):
+    (files / "space.toml").write_text(FINITE)
+    (files / "mine.py").write_text("def f(k, c):\n    return -k + (c == 'a')\n")
+    for _ in range(2):  # and the same command again, when nothing is left to do
+        result = credo(
+            "optimise", f"{files / 'mine.py'}:f", "--space", files / "space.toml", "--out", files / "out",
+            "--evaluations", "20", *more,
+        )  # fmt: skip
+        assert result.exit_code == 0, result.stderr
+        assert json.loads(result.stdout) == {"best": -2.0, "point": {"k": 2, "c": "b"}}
+        assert "All 6 points of the space" in result.stderr

@@ -1,9 +1,12 @@
 """Where words go: data on stdout, messages on stderr."""
 
+import ctypes
 import json
 import math
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout, suppress
 from typing import Any
 
 MOST_CLASSES, WIDTH = 8, 16  # classes whose confusions fit on a screen, and letters of their names
@@ -13,6 +16,41 @@ def say(*sentences: str) -> None:
     """A message for the person, one line for each sentence."""
     for sentence in sentences:
         print(sentence, file=sys.stderr)
+
+
+@contextmanager
+def prints_on_stderr() -> Iterator[None]:
+    """What others print (Python, C libraries, child processes) goes to stderr: stdout is for one document alone."""
+    standard = _descriptor(sys.__stdout__)
+    aside = None if standard is None else os.dup(standard)
+    try:
+        if standard is not None:
+            _flush()
+            os.dup2(2, standard)
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        if standard is not None and aside is not None:
+            _flush()
+            os.dup2(aside, standard)
+            os.close(aside)
+
+
+def _descriptor(stream: Any) -> int | None:
+    """The file descriptor of a stream, where it has one and stderr is open, too."""
+    try:
+        os.fstat(2)
+        return None if stream is None else int(stream.fileno())
+    except (OSError, ValueError):
+        return None
+
+
+def _flush() -> None:
+    """Write out what Python and C libraries hold back for stdout."""
+    with suppress(OSError, ValueError, AttributeError):
+        sys.__stdout__.flush()  # type: ignore[union-attr]
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).fflush(None)
 
 
 def emit(document: Any) -> None:

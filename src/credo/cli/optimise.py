@@ -1,12 +1,13 @@
 """`credo optimise`: the smallest value of a function in the user's own script."""
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from credo.cli.console import emit, say
+from credo.cli.console import emit, prints_on_stderr, say
 from credo.cli.limits import MOST_SEED
 
 
@@ -43,9 +44,12 @@ def optimise(
     search = Optimizer(
         Space.from_toml(space), surrogate, acquisition, batch, initial, maximise=maximise, noisy=noisy, seed=seed
     )
-    function = load_objective(objective, list(search.space.dimensions))
-    search = _resumed(search, out)
-    search.minimise(function, evaluations, out, _teller(evaluations), failures="record")
+    with prints_on_stderr():
+        function = load_objective(objective, list(search.space.dimensions))
+        search = _resumed(search, out)
+        search.minimise(function, evaluations, out, _teller(evaluations), failures="record")
+    if len(search.history) < evaluations:
+        say(f"All {len(search.history)} points of the space have been evaluated.")
     if all(e.failed for e in search.history):
         last = search.history[-1].message
         raise InputError(f"All {len(search.history)} evaluations failed, the last with {last or 'no number'}.")
@@ -104,6 +108,7 @@ def load_objective(text: str, settings: list[str]) -> Callable[[dict[str, Any]],
     import inspect
     import sys
 
+    from credo.applications.optimise.optimizer import in_words
     from credo.errors import InputError
 
     path, colon, name = text.rpartition(":")
@@ -120,8 +125,10 @@ def load_objective(text: str, settings: list[str]) -> Callable[[dict[str, Any]],
     sys.path.insert(0, str(place.resolve().parent))
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
-        raise InputError(f"{place} cannot be run: {type(error).__name__}: {error}.") from error
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a script that ends in sys.exit(), too
+        raise InputError(f"{place} cannot be run: {in_words(error)}.") from error
     function = getattr(module, name, None)
     if not callable(function):
         known = [k for k, v in vars(module).items() if inspect.isfunction(v) and v.__module__ == "credo_objective"]
@@ -149,3 +156,5 @@ def _number(value: Any) -> float:
         return float(value)
     except (TypeError, ValueError) as error:
         raise InputError(f"the objective gave {value!r}, which is not a number") from error
+    except OverflowError:
+        return math.inf  # a failed evaluation, like every number that is not finite

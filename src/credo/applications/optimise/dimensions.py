@@ -9,6 +9,8 @@ import numpy as np
 
 from credo.errors import InputError
 
+FINEST = 1e-12  # share of a range's ends that its width must be more than: fewer numbers are no range
+MOST_WHOLE = 2**50  # whole numbers that keep halves apart in double precision
 EDGE = 1e-9  # share of a range by which rounding may carry a number over its end
 
 
@@ -31,6 +33,11 @@ class Float:
         _check_range(self.low, self.high, self.log, "Float")
         object.__setattr__(self, "low", float(self.low))
         object.__setattr__(self, "high", float(self.high))
+        low, high = self._ends
+        if not FINEST * (1.0 if self.log else max(abs(low), abs(high))) < high - low < math.inf:
+            raise InputError(
+                f"The range of a Float has a width that double precision can divide, got {self.low!r} to {self.high!r}."
+            )
 
     columns = 1
 
@@ -80,8 +87,10 @@ class Int:
 
     def __post_init__(self) -> None:
         for end in (self.low, self.high):
-            if isinstance(end, bool) or _number(end) is None or float(end) != int(end):
-                raise InputError(f"The ends of an Int are whole numbers, got {self.low!r} and {self.high!r}.")
+            if isinstance(end, bool) or _number(end) is None or float(end) != int(end) or abs(end) > MOST_WHOLE:
+                raise InputError(
+                    f"The ends of an Int are whole numbers of at most {MOST_WHOLE}, got {self.low!r} and {self.high!r}."
+                )
         _check_range(self.low, self.high, self.log, "Int")
         object.__setattr__(self, "low", int(self.low))
         object.__setattr__(self, "high", int(self.high))
@@ -173,7 +182,11 @@ KINDS: dict[str, Any] = {"float": Float, "int": Int, "categorical": Categorical}
 def _number(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         return None
-    return float(value) if math.isfinite(float(value)) else None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def _check_range(low: Any, high: Any, log: Any, kind: str) -> None:

@@ -18,9 +18,14 @@ from credo.applications.optimise.surrogate import find_surrogate
 from credo.errors import ArtifactError, InputError
 from credo.programs import tidy
 
+MOST_WORDS = 300  # letters of a message that is kept
 SHUN = 0.02  # half the side of the cube around a failed point in which nothing is proposed
 # The smallest regret of all surrogates in `benchmarks/optimisation.py`, and one of the quickest.
 SURROGATE = "gp"
+
+
+class Exhausted(InputError):
+    """Every point of a finite space has been asked for."""
 
 
 class Optimizer:
@@ -80,7 +85,7 @@ class Optimizer:
         if len(found) < count:
             found += self._next(count - len(found), found)
         if not found:
-            raise InputError(
+            raise Exhausted(
                 f"All {self.space.count} points of the space have been asked for: take the best, or a larger space."
             )
         self.pending += found
@@ -108,7 +113,9 @@ class Optimizer:
                     found.append(point)
                 if len(found) == count:
                     return found
-            if most is not None and (len(seen) + len(found) >= most or num > 8 * max(most, wanted)):
+            if most is not None and len(seen) + len(found) >= most:
+                break
+            if num > 8 * max(wanted, most or 64):  # a range of few numbers has no more than these
                 break
             num *= 2
         if most is not None and len(found) < count:  # what the sequence has not hit yet
@@ -226,29 +233,37 @@ class Optimizer:
         """Ask, evaluate, tell, until there are so many evaluations (with maximise=True for the largest value).
 
         Points that were asked for and not told, as after Ctrl-C, come first. Gives the best evaluation, or the last one
-        where all failed.
+        where all failed. A space of which every point was evaluated ends the search.
 
         Args:
             objective: a function of a point.
             evaluations: in all, those of the history included.
             folder: where to save after each evaluation.
             progress: called after each evaluation with this object.
-            failures: "raise" what the objective raises (the point stays pending), or "record" it and go on.
+            failures: "raise" what the objective raises (the point stays pending), or "record" it and go on: whatever
+                it is, but for Ctrl-C.
         """
         if failures not in ("raise", "record"):
             raise InputError(f'failures is "raise" or "record", got {failures!r}.')
         while len(self.history) < evaluations:
             if not self.pending:
-                self.ask(min(self.batch, evaluations - len(self.history)))
+                try:
+                    self.ask(min(self.batch, evaluations - len(self.history)))
+                except Exhausted:
+                    if not self.history:
+                        raise
+                    break
                 if folder is not None:
                     self.save(folder)
             point, message = self.pending[0], ""
             try:
                 value = _value(objective(dict(point)))
-            except Exception as error:
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # sys.exit() in a script is one, too
                 if failures == "raise":
                     raise
-                value, message = math.nan, f"{type(error).__name__}: {error}".strip()
+                value, message = math.nan, in_words(error)
             self.tell([point], [value], [message])
             tidy()
             if folder is not None:
@@ -295,6 +310,23 @@ class Optimizer:
         return plot([self, *others])
 
 
+def in_words(error: BaseException) -> str:
+    """What an exception says, in one line; some cannot even be printed.
+
+    Example:
+        >>> in_words(ValueError("too hot"))
+        'ValueError: too hot'
+    """
+    kind = type(error).__name__
+    try:
+        lines = f"{kind}: {error}".strip().splitlines()
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        return f"{kind}, which cannot be printed"
+    return lines[0][:MOST_WORDS].removesuffix(":")
+
+
 def _initial(space: Space) -> int:
     num = max(5, 2 * (len(space.dimensions) + 1))
     return num if space.count is None else min(num, max(1, space.count // 2))
@@ -312,6 +344,8 @@ def _value(value: Any) -> float:
         return math.nan
     try:
         number = float(value)
+    except OverflowError:
+        return math.nan
     except (TypeError, ValueError) as error:
         raise InputError(f"A value of the objective is a number, got {value!r}.") from error
     return number if math.isfinite(number) else math.nan
