@@ -40,8 +40,17 @@ def _normal(likelihood: Likelihood, draws: Flat, y: jax.Array, scale: jax.Array)
     return scale * form(means, stds, jax.nn.softmax(draws.log_weights), y)
 
 
+def _two_samples(likelihood: Likelihood, draws: Flat, key: jax.Array, num: int) -> tuple[jax.Array, jax.Array]:
+    """`num` draws of y [num, n, k] in two independent halves."""
+    first, second = jax.random.split(key)
+    return _draws(likelihood, draws, first, num - num // 2), _draws(likelihood, draws, second, num // 2)
+
+
 def _draws(likelihood: Likelihood, draws: Flat, key: jax.Array, num: int) -> jax.Array:
-    """`num` draws of y [num, n, k], spread over the components as evenly as their weights allow."""
+    """`num` draws of y [num, n, k], spread over the components as evenly as their weights allow.
+
+    Each has the law of the mixture, over the random start; two of them do not have two components by chance.
+    """
     key_start, key_noise = jax.random.split(key)
     place = (jnp.arange(num) + jax.random.uniform(key_start)) / num
     weights = jax.nn.softmax(draws.log_weights)
@@ -52,12 +61,13 @@ def _draws(likelihood: Likelihood, draws: Flat, key: jax.Array, num: int) -> jax
 
 @partial(jax.jit, static_argnames="num")
 def _crps_draws(likelihood: Likelihood, draws: Flat, y: jax.Array, scale: jax.Array, key: jax.Array, num: int) -> Any:
-    return scale * arrays.crps_draws(_draws(likelihood, draws, key, num), y, fair=True)
+    return scale * arrays.crps_two_samples(*_two_samples(likelihood, draws, key, num), y)
 
 
 @partial(jax.jit, static_argnames="num")
 def _energy_draws(likelihood: Likelihood, draws: Flat, y: jax.Array, scale: jax.Array, key: jax.Array, num: int) -> Any:
-    return arrays.energy_draws(scale * _draws(likelihood, draws, key, num), scale * y, fair=True)
+    first, second = _two_samples(likelihood, draws, key, num)
+    return arrays.energy_two_samples(scale * first, scale * second, scale * y)
 
 
 def _sampled(function: Callable[..., jax.Array], num: int, seed: int) -> Callable[..., jax.Array]:

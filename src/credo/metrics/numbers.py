@@ -38,8 +38,8 @@ def crps(predictive: Predictive, targets: Any, *, draws: int = 1000, seed: int =
     """Mean CRPS ∫ (F(z) − 1[y ≤ z])² dz in units of the target, over rows and outputs; lower is better.
 
     Mixtures of normals: the closed form of Grimit et al. (2006) up to 256 components, an integral good to 10⁻⁴ of the
-    spread beyond. Student-t and counts: the fair estimate from `draws` draws of y, the same for the same `seed`; its
-    error in one row is about the spread over √draws.
+    spread beyond. Student-t and counts: an estimate without bias from `draws` draws of y, the same for the same
+    `seed`; its error in one row is about the spread over √draws.
 
     Example:
         >>> import jax, credo, numpy as np
@@ -59,8 +59,8 @@ def crps(predictive: Predictive, targets: Any, *, draws: int = 1000, seed: int =
 def energy_score(predictive: Predictive, targets: Any, *, draws: int = 256, seed: int = 0) -> Terms:
     """Mean E‖Y − y‖ − ½ E‖Y − Y'‖ over rows, for several outputs at once; lower is better.
 
-    The fair estimate from `draws` draws of y, the same for the same `seed`. Outputs count in their own units: scale
-    them first where units differ.
+    An estimate without bias from `draws` draws of y, the same for the same `seed`. Outputs count in their own units:
+    scale them first where units differ.
     """
     numbers(predictive, targets, "energy_score")
     return Terms(arrays.mean, (distances.energy(predictive, targets, draws, seed),))

@@ -14,7 +14,9 @@ from credo.metrics.arrays.calibration import hits as hits
 from credo.metrics.arrays.crps import crps_draws as crps_draws
 from credo.metrics.arrays.crps import crps_normal_mixture as crps_normal_mixture
 from credo.metrics.arrays.crps import crps_normal_mixture_integral as crps_normal_mixture_integral
+from credo.metrics.arrays.crps import crps_two_samples as crps_two_samples
 from credo.metrics.arrays.energy import energy_draws as energy_draws
+from credo.metrics.arrays.energy import energy_two_samples as energy_two_samples
 from credo.metrics.arrays.intervals import covered as covered
 from credo.metrics.arrays.intervals import interval_score as interval_score
 from credo.metrics.arrays.intervals import pit_shares as pit_shares

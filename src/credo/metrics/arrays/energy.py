@@ -33,3 +33,25 @@ def energy_draws(
     near = jnp.tensordot(mass, jnp.linalg.norm(draws - targets, axis=-1), 1)
     apart, _ = jax.lax.scan(pair, jnp.zeros_like(near), (draws, mass))
     return near - 0.5 * apart / ((1 - (mass**2).sum()) if fair else 1)
+
+
+def energy_two_samples(first: jax.Array, second: jax.Array, targets: jax.Array) -> jax.Array:
+    """Mean ‖x − y‖ over both samples − ½ (1/MN) Σ_ij ‖x_i − x'_j‖ [n], without bias: see `crps_two_samples`.
+
+    Args:
+        first, second: joint draws of the outputs [M, n, k] and [N, n, k], made with different keys.
+        targets: what came true [n, k].
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from credo.metrics.arrays import energy_two_samples
+        >>> energy_two_samples(jnp.zeros((1, 1, 2)), jnp.zeros((1, 1, 2)), jnp.array([[3.0, 4.0]])).tolist()
+        [5.0]
+    """
+
+    def add(total: jax.Array, draw: jax.Array) -> tuple[jax.Array, None]:
+        return total + jnp.linalg.norm(first - draw, axis=-1).mean(0), None
+
+    near = jnp.linalg.norm(jnp.concatenate([first, second]) - targets, axis=-1).mean(0)
+    apart, _ = jax.lax.scan(add, jnp.zeros_like(near), second)
+    return near - 0.5 * apart / len(second)
