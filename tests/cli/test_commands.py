@@ -45,7 +45,7 @@ def test_regression_columns_and_the_original_scale(credo, runs, tables):
     assert len(found) == 60
     price = regression_frame()["price"]
     assert abs(found["mean"].mean() - price.mean()) < price.std()
-    assert np.allclose(found["std"] ** 2, found["aleatoric_std"] ** 2 + found["epistemic_std"] ** 2)
+    assert np.allclose(found["std"] ** 2, found["aleatoric_std"] ** 2 + found["epistemic_std"] ** 2, rtol=1e-4)
     assert (found["lower"] < found["mean"]).all()
     narrow = predictions(credo, runs["houses"][0], tables / "houses.csv", "--interval", "0.5")
     assert ((narrow["upper"] - narrow["lower"]) < (found["upper"] - found["lower"])).all()

@@ -338,12 +338,14 @@ def test_missing_cells_by_policy():
     assert np.isfinite(inputs).all()
 
 
-def test_missing_targets_can_be_dropped_but_not_imputed():
+@pytest.mark.parametrize("missing", ["drop", "impute"])
+def test_rows_without_a_target_are_left_out_where_cells_may_be_missing(missing):
     frame = table()
     frame.loc[3, "price"] = np.nan
     with pytest.raises(InputError, match="target 'price' is missing"):
-        TableEncoder.learn(frame, "price", missing="impute")
-    encoder = TableEncoder.learn(frame, "price", missing="drop")
+        TableEncoder.learn(frame, "price")
+    encoder = TableEncoder.learn(frame, "price", missing=missing)
+    assert encoder.columns == TableEncoder.learn(frame.drop(index=3), "price", missing=missing).columns
     assert 3 not in encoder.keep(frame)
     assert 3 in encoder.keep(frame, target=False)
     assert encoder.keep(frame.drop(columns="price"), target=False).tolist() == list(range(60))

@@ -34,7 +34,12 @@ def compare(
     ] = None,
     steps: Annotated[int | None, typer.Option(help="Steps of each fit instead.", min=1)] = None,
     task: Annotated[str, typer.Option(help="auto, regression, classification or count.")] = "auto",
-    missing: Annotated[str, typer.Option(help="Missing cells: error, drop or impute.")] = "error",
+    drop: Annotated[
+        list[str] | None, typer.Option(help="Column that is no input; may be repeated.", metavar="COL")
+    ] = None,
+    missing: Annotated[
+        str, typer.Option(help="Missing cells: error, drop (leaves rows out) or impute (fills inputs in).")
+    ] = "error",
     network: Annotated[str | None, typer.Option(help='Such as "mlp:50,50".', show_default="each method's own")] = None,
     split_by: Annotated[str | None, typer.Option(help="Hold out whole groups of this column.", metavar="COL")] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same folds.", min=0, max=MOST_SEED)] = 0,
@@ -60,8 +65,8 @@ def compare(
     chosen: Any = {"all": True, "none": False}.get(baselines, baselines)
     found = credo.compare(
         str(table), target[0] if len(target) == 1 else target, methods=methods, baselines=chosen, folds=folds,
-        budget=budget, steps=steps, task=task, missing=missing, network=network, split_by=split_by, seed=seed,
-        jobs=jobs, folder=folder, callback=tell, announce=say,
+        budget=budget, steps=steps, task=task, missing=missing, drop=list(drop or []), network=network,
+        split_by=split_by, seed=seed, jobs=jobs, folder=folder, callback=tell, announce=say,
     )  # fmt: skip
     say(*found.notes)
     if out is not None:

@@ -56,7 +56,12 @@ def fit(
     ] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.", min=0, max=MOST_SEED)] = 0,
     holdout: Annotated[float, typer.Option(help="Share of rows to score on.")] = 0.1,
-    missing: Annotated[str, typer.Option(help="Missing cells: error, drop or impute.")] = "error",
+    drop: Annotated[
+        list[str] | None, typer.Option(help="Column that is no input; may be repeated.", metavar="COL")
+    ] = None,
+    missing: Annotated[
+        str, typer.Option(help="Missing cells: error, drop (leaves rows out) or impute (fills inputs in).")
+    ] = "error",
     weights: Annotated[str | None, typer.Option(help="Column of row weights.", metavar="COL")] = None,
     split_by: Annotated[str | None, typer.Option(help="Hold out whole groups of this column.", metavar="COL")] = None,
     time: Annotated[str | None, typer.Option(help="Hold out the latest rows by this column.", metavar="COL")] = None,
@@ -79,7 +84,7 @@ def fit(
     job = Job(
         os.path.realpath(table), "", list(target), task, method, network,
         parse_settings(settings or []), steps, budget, batch_size, seed, holdout, missing, weights, split_by, time,
-        checkpoint_every,
+        checkpoint_every, drop=list(drop or []),
     )  # fmt: skip
     prepared = prepare(job)
     say(*prepared.notes)

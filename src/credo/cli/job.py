@@ -37,6 +37,7 @@ class Job:
     why: str = ""  # of a method that nobody named
     correction: dict[str, Any] | None = None  # of its likelihood, by the rows that its pilot had not seen
     planned: float | None = None  # seconds that were announced
+    drop: list[str] = dataclasses.field(default_factory=list)  # columns that are no inputs
 
     def write(self, run: Path) -> None:
         """Put the job into the run's checkpoint folder, whole or not at all."""

@@ -21,6 +21,7 @@ from credo.cli.score import confusion_of, predictive_at, scores_of, true_targets
 from credo.data import parse
 from credo.data.copies import copies_note, copies_of
 from credo.data.encoder import Arrays, TableEncoder
+from credo.data.roles import known_targets, without_columns
 from credo.data.splits import split_rows
 from credo.data.tables import read_with_notes
 from credo.data.targets import choose_task
@@ -71,13 +72,14 @@ def prepare(job: Job) -> Prepared:
         seconds(job.budget)
     frame, read_notes = read_with_notes(job.table)
     target: Any = job.target[0] if len(job.target) == 1 else job.target
-    frame = _with_targets(frame, job)
+    frame, target_notes = known_targets(parse.named_frame(frame), job.target, job.missing)
+    frame, aside = without_columns(frame, job.drop, job.target, (job.split_by, job.time, job.weights))
     task, why = choose_task(frame, target, job.task)
     stratify = target if task == "classification" and job.split_by is None and job.time is None else None
     train_rows, held_rows = split_rows(frame, job.holdout, job.seed, job.split_by, job.time, stratify)
     train = frame.iloc[train_rows]
     exact = job.task if job.task in ("binary", "multiclass") else task
-    aside = () if job.split_by is None else (job.split_by,)
+    aside += () if job.split_by is None else (job.split_by,)
     encoder = TableEncoder.learn(train, target, exact, job.missing, job.weights, ignore=aside)
     arrays = encoder.arrays(train)
     groups = _groups(frame, job)
@@ -90,7 +92,7 @@ def prepare(job: Job) -> Prepared:
     held = encoder.arrays(frame.iloc[held_rows], unseen="zeros") if len(held_rows) else None
     held = None if held is None or len(held.rows) == 0 else held._replace(rows=held_rows[held.rows])
     copies = copies_note(copies_of(frame, job.target))
-    notes = [note for note in (*read_notes, why, copies, *encoder.notes, job.why) if note]
+    notes = [note for note in (*read_notes, *target_notes, why, copies, *encoder.notes, job.why) if note]
     own = None if groups is None or held is None else groups[held.rows]
     return Prepared(job, encoder, arrays, held, model, method, notes, own)
 
@@ -115,16 +117,6 @@ def _groups(frame: pd.DataFrame, job: Job) -> np.ndarray | None:
     if job.split_by is None:
         return None
     return parse.text_keys(parse.find_column(frame, job.split_by, "--split-by"))[0]
-
-
-def _with_targets(frame: pd.DataFrame, job: Job) -> pd.DataFrame:
-    """Under `--missing drop`, the rows whose target is known: the others can neither teach nor test."""
-    if job.missing != "drop":
-        return frame
-    known = np.ones(len(frame), bool)
-    for name in job.target:
-        known &= ~parse.missing_mask(parse.find_column(frame, name, "the target"))
-    return frame if known.all() else frame[known]
 
 
 def train(job: Job, out: Path, prepared: Prepared, resuming: bool = False) -> dict[str, Any]:

@@ -40,7 +40,7 @@ def _folds(frame: pd.DataFrame, target: Any, task: str, folds: int, seed: int, g
             raise InputError(f"Column '{groups}' has {codes.max() + 1} groups, fewer than the {folds} folds.")
         return list(GroupKFold(folds).split(frame, groups=codes))
     if task == "classification":
-        advice = "fill it in, or leave these rows out with --missing drop"
+        advice = "fill it in, or leave these rows out with --missing drop (or impute, which fills inputs in)"
         codes = _codes(frame, target, "the target", advice)
         if np.bincount(codes).max() >= folds:
             with warnings.catch_warnings():

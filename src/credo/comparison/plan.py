@@ -18,6 +18,7 @@ from credo.comparison.folds import find_folds as find_folds
 from credo.data import parse
 from credo.data.copies import copies_note, copies_of
 from credo.data.learning import plain_target, target_names
+from credo.data.roles import known_targets, without_columns
 from credo.data.tables import read_with_notes
 from credo.data.targets import choose_task
 from credo.errors import InputError
@@ -60,20 +61,17 @@ def find_models(methods: str | Sequence[str] | None, baselines: str | Sequence[s
     return chosen
 
 
-def read_frame(table: Any, target: str | list[str], missing: str) -> tuple[pd.DataFrame, list[str]]:
-    """The table from a file or a data frame, without rows whose target is missing where `missing` is "drop", and notes
-    about the file."""
+def read_frame(
+    table: Any, target: str | list[str], missing: str, drop: Sequence[str] = (), groups: str | None = None
+) -> tuple[pd.DataFrame, list[str]]:
+    """The table from a file or a data frame, without rows whose target is missing where that may be, and without
+    columns that are dropped; and notes about the file."""
     import pandas as pd
 
     frame, notes = (table, []) if isinstance(table, pd.DataFrame) else read_with_notes(table)
-    frame = parse.named_frame(frame)
-    names = [target] if isinstance(target, str) else target
-    known = np.ones(len(frame), bool)
-    for name in names:
-        column = parse.find_column(frame, name, "the target")
-        if missing == "drop":
-            known &= ~parse.missing_mask(column)
-    return (frame if known.all() else frame[known]), notes
+    names = target_names(target)
+    frame, gone = known_targets(parse.named_frame(frame), names, missing)
+    return without_columns(frame, drop, names, (groups,))[0], [*notes, *gone]
 
 
 class Plan:
@@ -82,7 +80,7 @@ class Plan:
     def __init__(
         self, table: Any, target: str | list[str], methods: Any, baselines: Any, task: str, missing: str,
         folds: int, seed: int, network: str | None, settings: dict[str, Any] | None, steps: int | None,
-        budget: str | float | None, groups: str | None,
+        budget: str | float | None, groups: str | None, drop: Sequence[str] = (),
     ):  # fmt: skip
         self.models = find_models(methods, baselines)
         if steps is not None and budget is not None:
@@ -92,7 +90,7 @@ class Plan:
         if network is not None:
             parse_network(network)
         target = plain_target(target_names(target))
-        frame, read_notes = read_frame(table, target, missing)
+        frame, read_notes = read_frame(table, target, missing, drop, groups)
         chosen, why = choose_task(frame, target, task)
         if chosen == "classification" and not isinstance(target, str):
             raise InputError("Several targets need --task regression, not classification; name one target.")

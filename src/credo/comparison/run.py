@@ -23,6 +23,7 @@ def compare(
     steps: int | None = None,
     task: str = "auto",
     missing: str = "error",
+    drop: Sequence[str] = (),
     network: str | None = None,
     settings: dict[str, Any] | None = None,
     split_by: str | None = None,
@@ -52,7 +53,7 @@ def compare(
             alone: starts, warm-up and what follows are done in full, and baselines take what they take. "over" of the
             table counts folds that took more than 1.5 times as long, compilation aside.
         steps: of each fit, instead; None takes each method's own number.
-        task, missing: as in `credo fit`.
+        task, missing, drop: as in `credo fit`.
         network: "mlp:50,50"; None takes each method's own.
         settings: of methods and models, such as {"prior": "normal:1.0"}; every method must know them.
         split_by: a column whose groups are held out whole, here, in the pilot of "auto" and within baselines; it is
@@ -77,7 +78,20 @@ def compare(
     from joblib import Parallel, delayed
 
     plan = Plan(
-        table, target, methods, baselines, task, missing, folds, seed, network, settings, steps, budget, split_by
+        table,
+        target,
+        methods,
+        baselines,
+        task,
+        missing,
+        folds,
+        seed,
+        network,
+        settings,
+        steps,
+        budget,
+        split_by,
+        drop,
     )
     store = Store(None if folder is None else Path(folder), plan.fingerprint() if folder is not None else "")
     cells: dict[tuple[str, int], dict[str, Any]] = {}

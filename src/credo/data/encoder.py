@@ -69,7 +69,7 @@ class TableEncoder:
             target: the column to predict, or several for a regression with several outputs.
             task: "auto", "regression", "classification" (or "binary", "multiclass") or "count".
             missing: what to do with missing cells: "error", "drop" the row, or "impute" the training median
-                or most common value and add an indicator.
+                or most common value and add an indicator. A target is never imputed: its row is left out.
             weights: a column of weights; a weight of 2 counts as two rows, rows of weight 0 are left out.
             ignore: columns that are neither inputs nor targets.
         """
@@ -151,16 +151,15 @@ class TableEncoder:
     def keep(self, frame: pd.DataFrame, *, target: bool = True) -> np.ndarray:
         """Return the places of the rows that can be used.
 
-        These are the rows without missing cells where `missing="drop"`, else all rows; with `target`, the
-        target counts among the cells and rows of weight 0 are left out.
+        These are the rows without missing cells where `missing="drop"`, else all rows; with `target`, rows of weight
+        0 are left out, and those without a target unless `missing="error"`.
         """
         frame = parse.named_frame(frame)
         mask = np.ones(len(frame), bool)
-        if self.missing == "drop":
-            names = [column.name for column in self.columns]
-            names += _names_of(self.target_encoder) if target else ()
-            for name in names:
-                mask &= ~parse.missing_mask(parse.find_column(frame, name, "the model"))
+        names = [column.name for column in self.columns] if self.missing == "drop" else []
+        names += _names_of(self.target_encoder) if target and self.missing != "error" else ()
+        for name in names:
+            mask &= ~parse.missing_mask(parse.find_column(frame, name, "the model"))
         if target and self.weight_column is not None:
             mask &= self.weights(frame) > 0.0
         return np.flatnonzero(mask)

@@ -145,6 +145,13 @@ def _row_number(series: pd.Series) -> Kind | None:
     return None
 
 
+def names_rows(series: pd.Series) -> bool:
+    """Tell whether a column is called an id and differs in every row."""
+    name = str(series.name).lower()
+    called = name in ROW_NAMES - {""} or name.endswith(("_id", " id", "-id"))
+    return bool(called and not parse.odd_cells(series) and not parse.missing_mask(series).any() and series.is_unique)
+
+
 def _date_format(series: pd.Series) -> Kind | None:
     """Return the first date format that every cell has, or None."""
     import pandas as pd

@@ -33,7 +33,7 @@ def learn_parts(
     aside = _set_aside(frame, names, weights, ignore)
     mass = read_weights(frame, weights)
     keep = np.ones(len(frame), bool) if mass is None else mass > 0.0
-    if missing == "drop":
+    if missing != "error":
         keep &= _complete(frame, names)
     _check_rows(keep)
     chosen, note = choose_task(frame.loc[keep, list(names)], plain_target(names), task)
