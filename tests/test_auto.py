@@ -314,7 +314,7 @@ def test_a_fit_by_groups_tells_its_pilot(tmp_path, monkeypatch):
 
     seen = []
 
-    def chosen_for(encoder, data, network, settings, budget, seed, groups, measure):
+    def chosen_for(encoder, data, network, settings, budget, seed, groups, announce):
         seen.append((len(data[1]), groups))
         return auto.Choice("map", "mlp:3", {}, 5, 16, "Because.")
 

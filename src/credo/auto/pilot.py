@@ -40,7 +40,7 @@ def chosen_for(
     budget: Any,
     seed: int,
     groups: Any = None,
-    measure: bool = False,
+    announce: Callable[[float], Any] | None = None,
 ) -> Choice:
     """The choice for a table that an encoder has learned, after its pilot.
 
@@ -52,7 +52,7 @@ def chosen_for(
         network, settings, budget: what the user said.
         seed: of the pilot.
         groups: a number for the group of each row; the pilot holds out whole groups.
-        measure: tell how long it will take here, also where no budget is given.
+        announce: called with the seconds that all of it will take on this machine, before the pilot.
     """
     from credo.auto.honest import units_of
     from credo.recipes import MODEL_OPTIONS, table_model
@@ -64,12 +64,14 @@ def chosen_for(
 
     rows = len(data[1])
     choice = choose_for(encoder, rows, network, budget)
-    if worth_measuring(choice, encoder, rows, network, budget, measure):
+    if worth_measuring(choice, encoder, rows, network, budget, announce is not None):
         from credo.auto.probe import measured
 
         chains = choice._replace(method="ensemble_chains", network=network or deep_network(encoder.task))
         speed = measured(model_of(chains, {}), data, CHAINS)
         choice = choose_for(encoder, rows, network, budget, speed) if budget is not None else timed(choice, speed)
+    if announce is not None:
+        announce(choice.seconds)
     choice = without_likelihood(choice) if "likelihood" in settings else choice
     if "prior" in settings:  # nothing competes, but what is taken is looked at
         choice = choice._replace(rivals=({"prior": settings["prior"]},) if choice.rivals else ())

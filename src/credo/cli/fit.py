@@ -113,11 +113,14 @@ def finish(summary: dict, as_json: bool) -> None:
 
 def tell(summary: dict) -> list[str]:
     """The summary as lines for a person."""
+    from credo.cli.duration import took
+
     metrics, target = summary["metrics"], summary["target"]
     name = target if isinstance(target, str) else ", ".join(target)
     lines = [
         f"{summary['method']} learned {name} ({summary['task']}) from {metrics['train_rows']} rows and "
-        f"{summary['features']} features in {metrics['seconds_fit']:.1f} s."
+        f"{summary['features']} features.",
+        took(metrics["seconds_wall"], metrics["seconds_wall_compile"], metrics.get("seconds_planned")),
     ]
     if metrics["test_rows"]:
         lines += [f"On {metrics['test_rows']} rows that it did not see:", *in_words(metrics)]

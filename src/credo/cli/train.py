@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import shutil
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,8 @@ from credo.artifacts import PAGES, is_run, save_fit
 from credo.auto import AUTO, chosen_for, settle
 from credo.auto.honest import checked, with_units
 from credo.cli.console import plain, say
+from credo.cli.doubts import doubts
+from credo.cli.duration import Stopwatch, announced
 from credo.cli.job import CHECKPOINT, Job, job_file
 from credo.cli.score import confusion_of, predictive_at, scores_of, true_targets
 from credo.data import parse
@@ -50,6 +53,7 @@ class Prepared:
     method: Any
     notes: list[str]
     groups: np.ndarray | None = None
+    watch: Stopwatch = dataclasses.field(default_factory=Stopwatch)
 
 
 def check_place(out: Path) -> None:
@@ -64,6 +68,7 @@ def check_place(out: Path) -> None:
 
 def prepare(job: Job) -> Prepared:
     """Read the table and check everything that can be checked before the first step."""
+    watch = Stopwatch()
     if job.method != AUTO:
         build(job.method, job.settings)
     if job.steps is not None and job.budget is not None:
@@ -94,7 +99,7 @@ def prepare(job: Job) -> Prepared:
     copies = copies_note(copies_of(frame, job.target))
     notes = [note for note in (*read_notes, *target_notes, why, copies, *encoder.notes, job.why) if note]
     own = None if groups is None or held is None else groups[held.rows]
-    return Prepared(job, encoder, arrays, held, model, method, notes, own)
+    return Prepared(job, encoder, arrays, held, model, method, notes, own, watch)
 
 
 def settled(job: Job, encoder: TableEncoder, arrays: Arrays, groups: np.ndarray | None = None) -> Job:
@@ -102,14 +107,19 @@ def settled(job: Job, encoder: TableEncoder, arrays: Arrays, groups: np.ndarray 
     say("No method is named: looking for one that suits the table …")
     began, compiled = time.perf_counter(), COMPILING.seconds
     choice = chosen_for(
-        encoder, arrays[:3], job.network, job.settings, job.budget, job.seed, groups, measure=job.steps is None
+        encoder, arrays[:3], job.network, job.settings, job.budget, job.seed, groups, announce=_announce(job)
     )
     found = settle(choice, job.network, job.settings, job.steps, job.batch_size, job.budget)
     budget = None if job.budget is None else f"{left_of(job.budget, began, compiled):.3f}s"
-    planned = choice.seconds if job.steps is None else None
+    planned = choice.seconds or None if job.steps is None else None
     return dataclasses.replace(
         job, **found, why=f"Method: {choice.why}", correction=choice.correction, planned=planned, budget=budget
     )
+
+
+def _announce(job: Job) -> Callable[[float], None] | None:
+    """Says how long the fit will take, once that is known; None where the user's steps decide."""
+    return None if job.steps is not None else lambda planned: say(announced(planned))
 
 
 def _groups(frame: pd.DataFrame, job: Job) -> np.ndarray | None:
@@ -127,6 +137,9 @@ def train(job: Job, out: Path, prepared: Prepared, resuming: bool = False) -> di
     try:
         result = _fit(job, out, prepared)
         metrics = scores(result, prepared, job.seed)
+        against = doubts(metrics, prepared.train, prepared.held, len(prepared.encoder.classes or ()))
+        result = dataclasses.replace(result, notes=(*result.notes, *against))
+        metrics |= prepared.watch.read() | ({} if job.planned is None else {"seconds_planned": job.planned})
         stopped = result.status.outcome in ("interrupted", "stopped by the disk")
         save_fit(
             result, out, encoder=prepared.encoder, metrics=plain(metrics), extra=job.facts(),

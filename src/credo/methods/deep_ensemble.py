@@ -73,7 +73,7 @@ class DeepEnsemble(MAP):
         return (
             EarlyStopping(
                 self.learning_rate, self.optimiser, self.schedule, held_out=self.held_out, size=self.size,
-                longest=self.default_steps, units=self.units,
+                longest=self.default_steps, units=self.units, by="density",
             ),
         )  # fmt: skip
 

@@ -39,7 +39,7 @@ class EarlyStopping(MAP):
 
     Real targets are scored with the noise that suits them best: max_σ Σ log N(y; m, σ²) falls with the squared error
     alone. The noise of a point that is being optimised is too small long before its mean is as good as it gets, and a
-    chain mends the noise much sooner than the mean.
+    chain mends the noise much sooner than the mean. Where nothing follows, `by="density"` scores the noise, too.
 
     Each member holds out rows of its own. Their scores are read off the batches as they come by, averaged over
     about one epoch, at no extra cost. A member that has not improved for `patience` of the longest run stands still;
@@ -47,6 +47,7 @@ class EarlyStopping(MAP):
 
     Args:
         held_out: share of the rows.
+        by: "mean" or "density", what is scored of real targets.
         units: a number for each row, where rows of one number are held out together: copies of one row, groups. None:
             every row by itself.
         patience: share of the longest run without improvement after which a member stops.
@@ -60,6 +61,7 @@ class EarlyStopping(MAP):
     size: int = 1
     longest: int = 10_000
     units: Any = leaf(default=None)
+    by: str = "mean"
 
     def __post_init__(self) -> None:
         if self.size < 1:
@@ -107,7 +109,7 @@ class EarlyStopping(MAP):
             likelihood, params = model.likelihood, model.complete(variables.params)["likelihood"]
             per_row = likelihood.log_prob(params, outputs, batch.targets)
             total = (model.log_prior(variables.params) + kept.total(per_row)) / model.temperature
-            if likelihood.kind == "real":
+            if likelihood.kind == "real" and self.by == "mean":
                 per_row = -jnp.square(likelihood.mean(params, outputs) - batch.targets).sum(-1)
             return -total / batch.num_data, (network, per_row)
 

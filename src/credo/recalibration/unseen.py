@@ -87,7 +87,7 @@ def with_settings(likelihood: Any, settings: dict[str, Any]) -> Any:
 def _numbers(parts: Sequence[Unseen], rows: float, always: bool) -> Correction:
     plain: Any = parts[0].likelihood
     ends = (1.0 if plain.kind == "counts" else NARROWEST), WIDEST
-    before = coverages(parts)[LEVELS.index(LEVEL)]
+    before = float(coverages(parts)[LEVELS.index(LEVEL)])
     off = max(SLACK, SURE * math.sqrt(LEVEL * (1 - LEVEL) / rows))
     facts = {"rows": int(rows), "level": LEVEL, "coverage": before}
     if not always and abs(before - LEVEL) <= off:
@@ -105,7 +105,7 @@ def _numbers(parts: Sequence[Unseen], rows: float, always: bool) -> Correction:
     after = float(coverages(stretched(raw))[LEVELS.index(LEVEL)])
     factor = _for_all(parts, raw, ends)
     facts |= {"factor": factor, "coverage_after": after}
-    honest = abs(after - LEVEL) <= off
+    honest = bool(abs(after - LEVEL) <= off)
     settings = {"factor": factor}
     return Correction(
         with_settings(plain, settings), settings, honest, facts, _told(before, after, factor, rows, honest)
