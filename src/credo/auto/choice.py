@@ -34,8 +34,9 @@ FEWEST, MOST = 2_000, 200_000  # steps of an ensemble
 EPOCHS = 300  # of an ensemble, at most: later ones change nothing
 FOLDS, PILOTS, LENGTH, START = 3, 2, 25, 1_000  # of a pilot: folds, chains, their draws and path lengths, first steps
 LEAST_START, START_STEPS = 1_000, 10_000  # steps to the starting points of chains
-SMALL, SMALL_MEMBERS, HELD_OUT = 5_000, 10, 0.25  # rows below which an ensemble is of small networks, and its members
+SMALL, SMALL_MEMBERS, HELD_OUT = 5_000, 10, 0.3  # rows below which an ensemble is of small networks, and its members
 LARGE_HELD_OUT = 0.1
+TIGHT = "fan_in_normal:1"  # the prior of an ensemble for more inputs than rows
 DEEP, WIDE = "mlp:32,32,32:tanh", "mlp:100,100,100"
 ROBUST = "heteroscedastic_t:0.01"
 # Widths of the prior that compete: rows decide by themselves once there are many, and cannot where there are few.
@@ -136,6 +137,8 @@ def choose(
     steps = int(min(MOST, max(fewest, min(SHARE * allowed / each, EPOCHS * rows / batch))))
     held = HELD_OUT if rows < 4 * SMALL else LARGE_HELD_OUT
     own: dict[str, Any] = options | {"size": members, "held_out": held}
+    if features > rows:
+        own["prior"] = TIGHT
     return Choice(
         "deep_ensemble", network or (deep if small else WIDE), own, steps, batch,
         f"deep_ensemble, because {of} are too many for chains in {allowed:.0f} s on {place}: {members} networks learn "
@@ -250,7 +253,7 @@ def choose_for_model(model: Model, data: Any, budget: Any = None, speed: Speed |
     task = {"real": "regression", "counts": "count", "classes": "multiclass"}[model.likelihood.kind]
     allowed = None if budget is None else seconds(budget)
     choice = choose(task, len(targets), features, outputs=outputs, parameters=size, seconds=allowed, speed=speed)
-    own = {name: value for name, value in choice.settings.items() if name != "likelihood"}
+    own = {name: value for name, value in choice.settings.items() if name not in ("likelihood", "prior")}
     return choice._replace(settings=own, rivals=({},) if choice.rivals else ())
 
 

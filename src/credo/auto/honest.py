@@ -54,8 +54,7 @@ def told(correction: Correction) -> dict[str, Any]:
 def checked(fit: Fit, correction: dict[str, Any] | None = None) -> Fit:
     """The fit with error bars as rows that it had not seen want them, and a sentence on that in its notes.
 
-    Members of an early-stopped ensemble say what they think of the rows that they held out themselves; of chains a
-    pilot has already told (`correction`).
+    Members of an early-stopped ensemble say what they think of the rows that they had put aside; of chains a pilot has already told (`correction`).
 
     Args:
         fit: the result of `credo.fit`.
@@ -79,11 +78,11 @@ def with_correction(fit: Fit, correction: dict[str, Any]) -> Fit:
 
 
 def of_members(fit: Fit) -> Correction:
-    """The correction by the rows that members held out: each row has the mixture of those that had not seen it."""
+    """The correction by the rows that members had put aside: each row has the mixture of those that did not see it."""
     loop = fit.loop
     assert loop is not None
     source = loop.source
-    held = np.asarray(loop.state().held)[:, : source.num_rows]
+    held = np.asarray(loop.state().aside)[:, : source.num_rows]
     rows = np.flatnonzero(held.any(0))[:MOST]
     inputs = jax.tree.map(lambda x: np.asarray(x[rows], x.dtype), source.inputs)
     draws = member_outputs(jax.random.key(0), fit.posterior, fit.model, inputs, None)

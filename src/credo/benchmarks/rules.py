@@ -3,7 +3,7 @@
 from types import ModuleType
 from typing import Any
 
-from credo.auto import choice, pilot
+from credo.auto import choice, pilot, speed
 from credo.baselines import regression, tuning
 
 OF_CLASSES = "CLASSES"  # the rules that only tasks with classes know
@@ -12,7 +12,7 @@ OF_CLASSES = "CLASSES"  # the rules that only tasks with classes know
 def rules(task: str) -> list[tuple[str, Any]]:
     """All that `auto` decides by on a task: with other rules its records are others."""
     skipped = (OF_CLASSES,) if task in ("regression", "count") else ()
-    return _constants(choice, skipped) + _constants(pilot)
+    return _constants(choice, skipped) + _constants(pilot) + _constants(speed)
 
 
 def baseline_rules(name: str, task: str) -> list[tuple[str, Any]]:

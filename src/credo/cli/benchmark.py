@@ -249,6 +249,39 @@ def tables(
         print(study.markdown(lines, _command(context)))
 
 
+@app.command()
+def budgets(
+    context: typer.Context,
+    names: Annotated[
+        str | None, typer.Option("--tables", help="Names with commas between.", metavar="NAMES", show_default="all")
+    ] = None,
+    times: Annotated[
+        str, typer.Option("--budgets", help="Seconds with commas between, and default.", metavar="TIMES")
+    ] = "3,5,10,30,default",
+    seed: Annotated[int, typer.Option(help="Of the tables, folds and fits.", min=0, max=MOST_SEED)] = 0,
+    folder: Folder = None,
+    out: Out = OUT,
+    table: Table = False,
+) -> None:
+    """Are short budgets honest, and kept? On four tables; no data are needed."""
+    from credo.benchmarks import budgets as study
+    from credo.benchmarks.budget_tables import TABLES
+    from credo.benchmarks.records import Records
+    from credo.training.budget import seconds
+
+    chosen = list(TABLES) if names is None else _words(names)
+    _known(chosen, tuple(TABLES), "table")
+    asked = [None if word == "default" else seconds(word) for word in _words(times)]
+    kept = Records(folder or out / "records", out / f"{study.NAME}.json")
+    if not table:
+        study.study(chosen, asked, seed, kept, say)
+    lines = study.summary(study.current(kept.all(study.NAME), seed))
+    if lines:
+        kept.pack(study.NAME, out / f"{study.NAME}.json")
+        _write(out / f"{study.NAME}.md", study.markdown(lines, _command(context)))
+        print(study.markdown(lines, _command(context)))
+
+
 def _jax(row: dict[str, Any]) -> bool:
     return row["library"] == "credo" and "jax" in row.get("versions", {})
 

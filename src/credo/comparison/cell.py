@@ -46,8 +46,9 @@ def run_cell(
         frame: the whole table.
         rows: places of the training rows and of the held-out rows.
         how: "target", "task", "missing", "network", "settings", "steps", "budget" and "seed"; "loo" False leaves out
-            what leave-one-out says; "groups", a number for each row, keeps the pilot of "auto" and the baselines' own
-            cross-validation from cutting groups; "progress" None shows that of the fit on a terminal.
+            what leave-one-out says; "announce" is called with the seconds that "auto" plans; "groups", a number for
+            each row, keeps the pilot of "auto" and the baselines' own cross-validation from cutting groups; "progress"
+            None shows that of the fit on a terminal.
     """
     encoder, given, scored = encoded(frame, rows, how)
     groups = None if how.get("groups") is None else how["groups"][rows[0]][given.rows]
@@ -83,7 +84,9 @@ def _network(
     began, compiled = time.perf_counter(), COMPILING.seconds
     said = {"method": name, "batch_size": None} | {k: how[k] for k in ("network", "settings", "steps")}
     if name == AUTO:
-        choice = chosen_for(encoder, given[:3], how["network"], how["settings"], budget, how["seed"], groups)
+        choice = chosen_for(
+            encoder, given[:3], how["network"], how["settings"], budget, how["seed"], groups, how.get("announce")
+        )
         why = choice.why
         said = settle(choice, how["network"], how["settings"], how["steps"], None, budget)
         correction = choice.correction

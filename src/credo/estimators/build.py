@@ -48,16 +48,16 @@ def decided(asked: Asked, task: str, inputs: np.ndarray, outputs: int) -> Asked:
     if asked.likelihood is not None or (own_head and task == "binary"):
         choice = without_likelihood(choice)
     own = dict(choice.settings)
-    likelihood = own.pop("likelihood", None)
+    likelihood, prior = own.pop("likelihood", None), own.pop("prior", None)
     return Asked(
         choice.method,
         choice.network if asked.network is None else asked.network,
-        asked.prior,
+        prior if asked.prior is None else asked.prior,
         parse_likelihood(likelihood, task, outputs) if asked.likelihood is None and likelihood else asked.likelihood,
         own | (asked.settings or {}),
         choice.steps if asked.steps is None else asked.steps,
         choice.batch_size if asked.batch_size is None else asked.batch_size,
-        choice if asked.prior is None else choice._replace(rivals=()),
+        choice._replace(settings=own, rivals=() if asked.prior is not None else choice.rivals),
     )
 
 

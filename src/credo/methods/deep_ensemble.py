@@ -44,7 +44,8 @@ class DeepEnsemble(MAP):
         size: number of members.
         adversarial: ε, the size of the step as a share of each input's range (0.01 in the paper); None: no such step.
         bootstrap: each member sees its own resampled rows.
-        held_out: share of the rows that tell each member when to stop; None: it does not stop early.
+        held_out: share of the rows that each member does not learn from, of which half tell it when to stop; None: it
+            does not stop early.
         units: as in `EarlyStopping`, a number for each row; rows of one number are held out together.
         learning_rate, optimiser, schedule: as in `MAP`.
 
@@ -72,8 +73,9 @@ class DeepEnsemble(MAP):
             return ()
         return (
             EarlyStopping(
-                self.learning_rate, self.optimiser, self.schedule, held_out=self.held_out, size=self.size,
+                self.learning_rate, self.optimiser, self.schedule, held_out=0.5 * self.held_out, size=self.size,
                 longest=self.default_steps, units=self.units, by="density",
+                aside=0.5 * self.held_out,
             ),
         )  # fmt: skip
 

@@ -24,7 +24,8 @@ SHARE = 0.3  # of a budget, where something follows
 class StoppedState(PointState):
     """Also which rows are held out, how well they fare, and the point where they fared best."""
 
-    held: jax.Array = leaf(default=None)  # [rows on the device] bool
+    held: jax.Array = leaf(default=None)  # [rows on the device] bool: those that tell when to stop
+    aside: jax.Array = leaf(default=None)  # likewise: those that tell nothing
     score: jax.Array = leaf(default=None)  # held-out log likelihood (or −squared error) of a row, over about one epoch
     seen: jax.Array = leaf(default=None)  # weight of the scores in that average
     best: PyTree = leaf(default=None)
@@ -46,7 +47,9 @@ class EarlyStopping(MAP):
     the phase ends when all do. Prechelt (1998), Early stopping — but when?
 
     Args:
-        held_out: share of the rows.
+        held_out: share of the rows that tell when to stop.
+        aside: share of the rows that are kept from training and tell nothing: what a member says of them later is no
+            better for having been looked at.
         by: "mean" or "density", what is scored of real targets.
         units: a number for each row, where rows of one number are held out together: copies of one row, groups. None:
             every row by itself.
@@ -62,6 +65,7 @@ class EarlyStopping(MAP):
     longest: int = 10_000
     units: Any = leaf(default=None)
     by: str = "mean"
+    aside: float = leaf(default=0.0)
 
     def __post_init__(self) -> None:
         if self.size < 1:
@@ -87,10 +91,10 @@ class EarlyStopping(MAP):
     def init(self, key: jax.Array, model: Model, variables: Variables, data: Batch) -> StoppedState:
         start = super().init(key, model, variables, data)
         fields = {f.name: getattr(start, f.name) for f in dataclasses.fields(start)}
-        held = held_rows(key, self.held_out, self.units, data)
+        held, aside = held_rows(key, self.held_out, self.aside, self.units, data)
         zero = jnp.zeros(())
         return StoppedState(
-            **fields, held=held, score=zero, seen=zero, best=start.values, best_network=start.network,
+            **fields, held=held, aside=aside, score=zero, seen=zero, best=start.values, best_network=start.network,
             best_score=jnp.full((), -jnp.inf), since=jnp.zeros((), jnp.int32),
         )  # fmt: skip
 
@@ -100,8 +104,9 @@ class EarlyStopping(MAP):
         assert isinstance(state, StoppedState)
         places = batch.row_numbers
         known = state.held.shape[0]  # rows beyond those that the start could see are never held out
-        held = (places < known) & state.held[jnp.minimum(places, known - 1)] & (batch.weight > 0)
-        kept = batch._replace(weight=jnp.where(held, 0.0, batch.weight))
+        places, real = jnp.minimum(places, known - 1), (places < known) & (batch.weight > 0)
+        held = real & state.held[places]
+        kept = batch._replace(weight=jnp.where(held | (real & state.aside[places]), 0.0, batch.weight))
 
         def loss(values: PyTree) -> tuple[jax.Array, tuple[PyTree, jax.Array]]:
             variables = Variables(state.layout.unravel(values), state.network)  # type: ignore[union-attr]
@@ -126,8 +131,8 @@ class EarlyStopping(MAP):
         rate = self.learning_rate * fade(self.schedule, state.step, phase.steps)
         values, memory = descend(self.optimiser, rate, gradient, state.memory, state.values, MEMORY)
         moved = StoppedState(
-            state.step + 1, values, memory, network, state.layout, state.held, score, seen, best, best_network,
-            best_score, since,
+            state.step + 1, values, memory, network, state.layout, state.held, state.aside, score, seen, best,
+            best_network, best_score, since,
         )  # fmt: skip
         new = jax.tree.map(lambda a, b: jnp.where(stopped, a, b), state, moved)
         return new, Info({"loss": value, "held_out": score, "stopped": stopped})
@@ -153,10 +158,10 @@ class EarlyStopping(MAP):
         return Variables(state.layout.unravel(values), network)  # type: ignore[union-attr]
 
 
-def held_rows(key: jax.Array, share: Any, units: Any, data: Batch) -> jax.Array:
-    """Which rows are held out: a share of them by lot, where rows of one unit draw one lot together.
+def held_rows(key: jax.Array, share: Any, aside: Any, units: Any, data: Batch) -> tuple[jax.Array, jax.Array]:
+    """Which rows are held out, and which are put aside: shares of them by lot, where rows of one unit draw one lot.
 
-    At least one row stays on either side, were it that a unit is cut.
+    At least one row is learned from, were it that a unit is cut.
     """
     rows = data.weight.shape[0]
     lots = jax.random.uniform(key, (rows,))
@@ -164,9 +169,11 @@ def held_rows(key: jax.Array, share: Any, units: Any, data: Batch) -> jax.Array:
         known = min(rows, units.shape[0])
         lots = lots.at[:known].set(lots[jnp.clip(units[:known], 0, rows - 1)])
     lots = jnp.where(data.weight > 0, lots, 2.0)
-    count = jnp.clip(jnp.round(share * data.num_rows), 1, LARGEST).astype(jnp.int32)
-    bound = jnp.sort(lots)[count - 1]
-    held = lots <= bound
-    by_row = lots.argsort().argsort() < count
-    whole = (held & (data.weight > 0)).sum() < data.num_rows
-    return jnp.where(whole, held, by_row) & (data.num_rows > 1)
+
+    def lowest(count: jax.Array) -> jax.Array:
+        count = jnp.clip(jnp.round(count), 1, LARGEST).astype(jnp.int32)
+        whole, cut = lots <= jnp.sort(lots)[count - 1], lots.argsort().argsort() < count
+        return jnp.where((whole & (data.weight > 0)).sum() < data.num_rows, whole, cut) & (data.num_rows > 1)
+
+    held = lowest(share * data.num_rows)
+    return held, jnp.where(aside > 0, lowest((share + aside) * data.num_rows) & ~held, False)
