@@ -54,7 +54,8 @@ def told(correction: Correction) -> dict[str, Any]:
 def checked(fit: Fit, correction: dict[str, Any] | None = None) -> Fit:
     """The fit with error bars as rows that it had not seen want them, and a sentence on that in its notes.
 
-    Members of an early-stopped ensemble say what they think of the rows that they had put aside; of chains a pilot has already told (`correction`).
+    Members of an early-stopped ensemble say what they think of the rows that they had put aside; of chains a pilot has
+    already told (`correction`).
 
     Args:
         fit: the result of `credo.fit`.
