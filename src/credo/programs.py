@@ -49,7 +49,7 @@ def mappings() -> int:
 def allowed_mappings() -> int:
     """Mappings that the system allows a process."""
     try:
-        return int(MAX_MAPS.read_text())
+        return int(MAX_MAPS.read_text(encoding="ascii"))
     except (OSError, ValueError):
         return 65_530
 

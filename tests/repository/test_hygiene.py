@@ -53,6 +53,39 @@ def test_the_search_finds_what_it_looks_for(code):
     assert problems(ast.parse(code))
 
 
+TEXT_CALLS = {"open", "read_text", "write_text", "fdopen", "NamedTemporaryFile", "TextIOWrapper"}
+
+
+def texts_without_encoding(tree: ast.AST) -> list[str]:
+    """Calls that read or write text in whatever encoding the machine has."""
+    found = []
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        parts = [part for a in [*node.args, *(k.value for k in node.keywords)] for part in ast.walk(a)]
+        words = [part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+        binary = any("b" in word and len(word) <= 3 for word in words)
+        bytes_of = ast.unparse(node.func).split(".")[0] in ("os", "gzip")
+        method = isinstance(node.func, ast.Attribute) or name == "open"
+        if name in TEXT_CALLS and method and not bytes_of and not binary:
+            found += (
+                [] if any(k.arg in ("encoding", None) for k in node.keywords) else [f"{name} in line {node.lineno}"]
+            )
+    return found
+
+
+@by_file
+def test_text_has_an_encoding(path):
+    assert not texts_without_encoding(ast.parse(path.read_text(encoding="utf-8")))
+
+
+def test_the_search_for_encodings_finds_what_it_looks_for():
+    assert texts_without_encoding(ast.parse("open('x')"))
+    assert texts_without_encoding(ast.parse("path.write_text(text)"))
+    assert not texts_without_encoding(ast.parse("path.open('rb')"))
+
+
 def imports(tree: ast.AST) -> set[str]:
     """The packages that a module imports, anywhere in it."""
     found = [a.name for node in ast.walk(tree) if isinstance(node, ast.Import) for a in node.names]

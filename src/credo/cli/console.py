@@ -1,5 +1,6 @@
 """Where words go: data on stdout, messages on stderr."""
 
+import codecs
 import ctypes
 import json
 import math
@@ -9,6 +10,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
 from typing import Any
 
+SPELLED = "credo.spelled"  # the name of a way to write what an encoding lacks
+PLAIN = {
+    "…": "...", "–": "-", "—": "-", "−": "-", "×": "x", "·": "*", "±": "+-", "≤": "<=", "≥": ">=", "≈": "~", "∞": "inf",
+    "√": "sqrt", "²": "^2", "°": " degrees", "→": "->", "━": "#", "─": "-", "│": "|", "█": "#", "“": '"',
+    "”": '"', "’": "'",
+    "σ": "sigma", "θ": "theta", "β": "beta", "λ": "lambda", "ε": "epsilon", "ν": "nu", "\u2009": " ", "\u202f": " ",
+    "\xa0": " ",
+}  # fmt: skip
 MOST_CLASSES, WIDTH = 8, 16  # classes whose confusions fit on a screen, and letters of their names
 
 
@@ -51,6 +60,23 @@ def _flush() -> None:
         sys.__stdout__.flush()  # type: ignore[union-attr]
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).fflush(None)
+
+
+def readable(*streams: Any) -> None:
+    """Let streams of any encoding take every text: what an encoding lacks is written in words that it has."""
+    codecs.register_error(SPELLED, _spelled)
+    for stream in streams:
+        with suppress(OSError, ValueError, AttributeError):
+            stream.reconfigure(errors=SPELLED)
+
+
+def _spelled(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    found = error.object[error.start : error.end]
+    return "".join(
+        PLAIN.get(letter) or letter.encode("ascii", "backslashreplace").decode() for letter in found
+    ), error.end
 
 
 def emit(document: Any) -> None:

@@ -25,7 +25,7 @@ from credo.cli import (
     resume,
     suggest,
 )
-from credo.cli.console import say
+from credo.cli.console import readable, say
 from credo.errors import CredoError
 from credo.registry import did_you_mean
 from credo.training.warn import unwarned
@@ -39,6 +39,7 @@ class Commands(TyperGroup):
     def main(self, *args: Any, **options: Any) -> Any:
         """Run the command and leave with its exit code."""
         options["standalone_mode"] = False
+        readable(sys.stdout, sys.stderr)
         try:
             code = super().main(*args, **options)
         except CredoError as error:

@@ -29,7 +29,8 @@ def busy_seconds() -> float | None:
     stat = Path("/proc/stat")
     if not stat.exists():
         return None
-    user, nice, system, _idle, _wait, irq, softirq, steal = map(int, stat.read_text().splitlines()[0].split()[1:9])
+    first = stat.read_text(encoding="utf-8").splitlines()[0]
+    user, nice, system, _idle, _wait, irq, softirq, steal = map(int, first.split()[1:9])
     return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
 
 

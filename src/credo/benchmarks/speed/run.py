@@ -73,7 +73,7 @@ def run_case(case: plan.Case, python: str, seed: int, limit: float, quick: bool)
         result = folder / "result.json"
         if not result.exists():
             return row | {"failed": error}
-        record = json.loads(result.read_text())
+        record = json.loads(result.read_text(encoding="utf-8"))
         draws = folder / "function_draws.npy"
         if draws.exists():
             record = with_effective_samples(record, np.load(draws, allow_pickle=False))

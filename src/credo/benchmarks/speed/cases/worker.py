@@ -45,7 +45,7 @@ def main() -> None:
         np.save(args.out / "function_draws.npy", np.asarray(draws))
     if not all(math.isfinite(v) for v in result.values):
         sys.exit("a timed value is not finite")
-    (args.out / "result.json").write_text(json.dumps(record))
+    (args.out / "result.json").write_text(json.dumps(record), encoding="utf-8")
 
 
 if __name__ == "__main__":
