@@ -136,3 +136,30 @@ def test_runs_of_one_name_and_runs_without_scores(regression) -> None:
     assert [one.name, two.name, last.name] == ["numbers (1)", "numbers (2)", "bare"]
     assert "Without scored rows, and so not ranked: bare." in comparison([one, two, bare], "abc").body
     assert "nothing to rank" in comparison([one, bare], "ab").body
+
+
+def test_intervals_of_every_command_have_one_level():
+    """Defaults by name, of commands, functions and estimators; and those of reports."""
+    import inspect
+
+    from credo.applications import effects, partial_dependence, table_effects
+    from credo.applications.detection.detect import detect
+    from credo.cli import effects as effects_command
+    from credo.cli import predict as predict_command
+    from credo.comparison import cell, compare
+    from credo.core.predictive import Predictive
+    from credo.estimators import BayesianRegressor
+    from credo.metrics.bootstrap import difference, with_interval
+    from credo.metrics.scores import summarise_with_intervals
+    from credo.report.views import COVERAGE
+
+    asked = {
+        Predictive.interval: "coverage", Predictive.to_pandas: "interval",
+        BayesianRegressor.predict_interval: "coverage",
+        compare: "level", effects: "level", partial_dependence: "level", table_effects: "level",
+        with_interval: "level", difference: "level", summarise_with_intervals: "level",
+        effects_command.effects: "level", predict_command.predict: "interval", detect: "level",
+    }  # fmt: skip
+    for function, name in asked.items():
+        assert inspect.signature(function).parameters[name].default == COVERAGE, function
+    assert LEVEL == cell.LEVEL == COVERAGE == 0.9

@@ -7,14 +7,14 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from credo.errors import InputError
-from credo.report.style import CYCLE, MUTED, axes, legend
+from credo.report.style import CYCLE, MUTED, NORMAL_90, axes, legend
 
 WORDS = {"accuracy": "accuracy (%)", "log_likelihood": "log likelihood (nats a row)", "rmse": "root mean squared error"}
 STYLES = ("-", "--", "-.", ":")
 
 
 def plot(runs: Sequence[Any]) -> Figure:
-    """A curve for each acquisition; of several runs with one acquisition the mean with a 95 % interval.
+    """A curve for each acquisition; of several runs with one acquisition the mean with a 90 % interval.
 
     Args:
         runs: what `credo.applications.active.learn` gave.
@@ -27,7 +27,7 @@ def plot(runs: Sequence[Any]) -> Figure:
             raise InputError(f"All runs must have the score {name}: fit them with test rows of one kind.")
         groups.setdefault(run.acquisition, []).append(run)
     several = max(len(group) for group in groups.values())
-    title = "What each label is worth" + (f" (mean of {several} runs, 95 % interval)" if several > 1 else "")
+    title = "What each label is worth" + (f" (mean of {several} runs, 90 % interval)" if several > 1 else "")
     figure, area = axes(title, "labelled rows", WORDS.get(name, name), (7.2, 4.2))
     for i, (acquisition, group) in enumerate(groups.items()):
         sizes = group[0].sizes
@@ -40,7 +40,7 @@ def plot(runs: Sequence[Any]) -> Figure:
             sizes, mean, color=colour, lw=2, ls=STYLES[i % 4], marker="o", ms=3, label=acquisition.replace("_", " ")
         )
         if len(group) > 1:
-            error = 1.96 * values.std(0, ddof=1) / len(group) ** 0.5
+            error = NORMAL_90 * values.std(0, ddof=1) / len(group) ** 0.5
             area.fill_between(sizes, mean - error, mean + error, color=colour, alpha=0.18, lw=0)
     legend(figure, min(5, len(groups)))
     return figure

@@ -8,7 +8,7 @@ from matplotlib.ticker import MaxNLocator
 
 from credo.report.style import CYCLE, INK, MUTED, dress, legend
 
-LEVELS = (0.5, 0.8, 0.95)
+LEVELS = (0.5, 0.8, 0.9)
 
 
 def plot(found: Any) -> Figure:

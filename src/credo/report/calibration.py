@@ -7,9 +7,11 @@ from scipy.stats import binom
 from credo.report.judge import wilson
 from credo.report.style import INK, MODEL, MUTED, WRONG, axes, legend
 from credo.report.told import spans, tell
-from credo.report.views import ClassView, RealView
+from credo.report.views import COVERAGE, ClassView, RealView
 
 LEVELS = np.linspace(0.05, 0.95, 19)
+ENDS = (0.5 - COVERAGE / 2, 0.5 + COVERAGE / 2)
+BY_CHANCE = "90 % range if calibrated"
 
 
 def pit_histogram(view: RealView) -> Figure:
@@ -23,10 +25,10 @@ def pit_histogram(view: RealView) -> Figure:
         "rows",
     )
     area.hist(np.clip(view.pit, 0, 1), bins=bins, range=(0, 1), color=MODEL, alpha=0.75, rwidth=0.94, label="observed")
-    low, high = binom.interval(0.95, count, 1 / bins)
+    low, high = binom.interval(COVERAGE, count, 1 / bins)
     area.axhline(count / bins, color=INK, lw=1)
     for i, edge in enumerate((low, high)):
-        area.axhline(edge, color=INK, lw=1, ls="--", label=None if i else "95 % range if calibrated")
+        area.axhline(edge, color=INK, lw=1, ls="--", label=None if i else BY_CHANCE)
     area.set_ylim(top=max(area.get_ylim()[1], 1.05 * high))
     area.set_xlim(0, 1)
     legend(figure)
@@ -45,12 +47,12 @@ def coverage_curve(view: RealView) -> Figure:
     count = len(depth)
     observed = np.array([(depth <= level).mean() for level in LEVELS])
     fine = np.linspace(0, 1, 101)
-    low, high = (binom.ppf(q, count, fine) / count for q in (0.025, 0.975))
-    area.fill_between(fine, low, high, color=MUTED, alpha=0.28, lw=0, label="95 % range if calibrated")
+    low, high = (binom.ppf(q, count, fine) / count for q in ENDS)
+    area.fill_between(fine, low, high, color=MUTED, alpha=0.28, lw=0, label=BY_CHANCE)
     area.plot([0, 1], [0, 1], color=INK, lw=1)
     line = area.plot(LEVELS, observed, color=MODEL, lw=1.8, marker="o", ms=4, label="observed")[0]
-    by_chance = spans(*(binom.ppf(q, count, LEVELS) / count for q in (0.025, 0.975)))
-    tell(line, about={"95 % range if calibrated": by_chance})
+    by_chance = spans(*(binom.ppf(q, count, LEVELS) / count for q in ENDS))
+    tell(line, about={BY_CHANCE: by_chance})
     area.text(0.04, 0.95, "too wide", color=MUTED, fontsize=9.5, va="top")
     area.text(0.96, 0.05, "too narrow", color=MUTED, fontsize=9.5, ha="right")
     area.set(xlim=(0, 1), ylim=(0, 1.02))
@@ -59,7 +61,7 @@ def coverage_curve(view: RealView) -> Figure:
 
 
 def reliability(view: ClassView, bins: int = 10) -> Figure:
-    """Accuracy against confidence, with 95 % intervals and the number of rows in each bin."""
+    """Accuracy against confidence, with 90 % intervals and the number of rows in each bin."""
     figure, area = axes(
         "Is the confidence justified?",
         "confidence (probability of the named class)",
@@ -73,12 +75,12 @@ def reliability(view: ClassView, bins: int = 10) -> Figure:
         some = place == i
         count, right = int(some.sum()), int(view.right[some].sum())
         x, y = float(view.confidence[some].mean()), right / count
-        low, high = wilson(right, count)
+        low, high = wilson(right, count, COVERAGE)
         area.vlines(x, low, high, color=MODEL, alpha=0.45, lw=3)
         dot = area.scatter([x], [y], s=34, color=MODEL, lw=0, zorder=3)
-        tell(dot, f"{count:,} row{'s' * (count != 1)}", about={"95 % range": spans([low], [high])})
+        tell(dot, f"{count:,} row{'s' * (count != 1)}", about={"90 % range": spans([low], [high])})
         area.text(0.5 * (edges[i] + edges[i + 1]), 1.075, f"{count:,}", color=INK, fontsize=8.5, ha="center")
-    area.plot([], [], color=MODEL, marker="o", lw=3, alpha=0.8, label="observed, 95 % range")
+    area.plot([], [], color=MODEL, marker="o", lw=3, alpha=0.8, label="observed, 90 % range")
     pad = 0.03 * (1 - start)
     area.set(xlim=(start - pad, 1 + pad), ylim=(-0.02, 1.14))
     area.set_yticks(np.linspace(0, 1, 6))

@@ -12,9 +12,10 @@ from credo.report.comparison import best_cells, figure, marks, rows_of
 from credo.report.html import Section, gallery, links, paragraphs, table
 from credo.report.run import RunData
 from credo.report.tables import cell, in_order, meaning
+from credo.report.views import COVERAGE
 
 SKIPPED = ("seconds_compile", "seconds_run")
-LEVEL = 0.95
+LEVEL = COVERAGE  # that of `credo compare`, and of every other interval
 FEWEST_GROUPS = 5  # a bootstrap over fewer is far too sure; over one it is certain
 CAPTIONS = {
     "ranking": "Left: distance to the first in log-likelihood per row, both on the same rows, with its interval if "

@@ -28,9 +28,15 @@ class Judgement:
         return "low" if self.observed < self.expected else "high"
 
 
-def wilson(hits: int, rows: int) -> tuple[float, float]:
-    """Wilson's 95 % interval of a probability."""
-    interval = binomtest(hits, rows).proportion_ci(0.95, method="wilson")
+def wilson(hits: int, rows: int, level: float = 0.95) -> tuple[float, float]:
+    """Wilson's interval of a probability.
+
+    Args:
+        hits: how often it came true.
+        rows: of how many.
+        level: 0.95 for a verdict, which should seldom be wrong by chance.
+    """
+    interval = binomtest(hits, rows).proportion_ci(level, method="wilson")
     return float(interval.low), float(interval.high)
 
 

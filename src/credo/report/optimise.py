@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from credo.applications.optimise.batches import values_at
 from credo.applications.optimise.dimensions import Categorical
-from credo.report.style import CYCLE, INK, MODEL, MUTED, WRONG, dress, legend, plain
+from credo.report.style import CYCLE, INK, MODEL, MUTED, NORMAL_90, WRONG, dress, legend, plain
 
 STYLES = ("-", "--", "-.", ":")
 GRID = 160  # places along a setting in one dimension, and 40 by 40 of them in two
@@ -19,7 +19,7 @@ def plot(runs: Sequence[Any]) -> Figure:
     """The best value so far; of one search in one or two numbers also the surrogate and the acquisition.
 
     Args:
-        runs: searches. Several with one surrogate and acquisition become a mean with a 95 % interval.
+        runs: searches. Several with one surrogate and acquisition become a mean with a 90 % interval.
     """
     search = runs[0]
     shown = len(runs) == 1 and _drawable(search)
@@ -48,7 +48,7 @@ def _progress(area: Axes, runs: Sequence[Any]) -> None:
         groups.setdefault(_name(run), []).append(run)
     several = {len(group) for group in groups.values()}
     count = f"{several.pop()} runs" if len(several) == 1 else "the runs"
-    title = "Best value so far" + (f" (mean of {count}, 95 % interval)" if len(runs) > len(groups) else "")
+    title = "Best value so far" + (f" (mean of {count}, 90 % interval)" if len(runs) > len(groups) else "")
     dress(area, title, "evaluations", "best value")
     seen = []
     for i, (name, group) in enumerate(groups.items()):
@@ -59,7 +59,7 @@ def _progress(area: Axes, runs: Sequence[Any]) -> None:
         seen.append(mean[min(length // 5, 10) :])
         area.plot(number, mean, color=colour, lw=2, ls=STYLES[i % 4], label=name, drawstyle="steps-post")
         if len(group) > 1:
-            error = 1.96 * best.std(0, ddof=1) / len(group) ** 0.5
+            error = NORMAL_90 * best.std(0, ddof=1) / len(group) ** 0.5
             area.fill_between(number, mean - error, mean + error, color=colour, alpha=0.18, lw=0, step="post")
     if len(runs) == 1:
         values = np.array([e.value for e in runs[0].history])

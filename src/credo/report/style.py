@@ -17,6 +17,7 @@ CYCLE = ("#2f7fc4", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#7a4
 SIZE = (5.0, 3.7)  # two beside each other on a desk, one below the other on a phone
 WIDE = (8.8, 3.6)
 MOST_POINTS = 600
+NORMAL_90 = 1.645  # standard deviations on each side of the mean that hold 90 % of a normal distribution
 LETTERS = 9  # of a title for each inch of a figure
 
 
