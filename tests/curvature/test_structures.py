@@ -65,7 +65,7 @@ def dense(model, variables, batch):
 def roots(model, variables, batch, kind="ggn"):
     def columns(outputs):
         params = variables.params["likelihood"]
-        return output_columns(kind, jax.random.key(0), model.likelihood, params, outputs, batch.weight)
+        return output_columns(kind, jax.random.key(0), model.likelihood, params, outputs, batch.targets, batch.weight)
 
     return columns
 
@@ -139,7 +139,7 @@ def test_sampled_fisher_is_unbiased():
     run = function(model, variables, batch.inputs)(values)
 
     def once(key):
-        columns = output_columns("fisher", key, model.likelihood, {}, run, batch.weight)
+        columns = output_columns("fisher", key, model.likelihood, {}, run, batch.targets, batch.weight)
         return jnp.einsum("cni,cnj->nij", columns, columns)
 
     each = np.asarray(jax.vmap(once)(jax.random.split(jax.random.key(0), 4000)))

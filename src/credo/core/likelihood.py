@@ -14,7 +14,8 @@ class Likelihood(Protocol):
 
     `kind` is "real" (y is [n, k]), "classes" (y is [n], class indices) or "counts" (y is [n, k]). Where y given f and ν
     is normal, entry by entry, a likelihood may say so with `normal = True`: scores then have closed forms. `learns` may
-    name ν in words.
+    name ν in words. `curvature(params, outputs)` may give E_y[−∂² log p / ∂f ∂f'] [n, out, out], the expected Fisher
+    information; who has none gets it by autodiff (`credo.curvature.output_curvature`).
     """
 
     @property
@@ -74,8 +75,4 @@ class Likelihood(Protocol):
 
     def sample(self, key: jax.Array, params: PyTree, outputs: jax.Array) -> jax.Array:
         """One draw of y for every row."""
-        ...
-
-    def curvature(self, params: PyTree, outputs: jax.Array) -> jax.Array:
-        """−∂² log p / ∂f ∂f' in expectation (Fisher, the GGN's middle factor) [n, out, out]."""
         ...

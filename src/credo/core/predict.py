@@ -1,5 +1,6 @@
 """`predict`: one way for every method, from a posterior to a predictive distribution."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -94,7 +95,8 @@ def predict(
     width = max(bucket(rows), FEW_ROWS)
     block_shape = jax.tree.map(lambda x: jax.ShapeDtypeStruct((width, *x.shape[1:]), x.dtype), inputs)
     # Traced at the width that most calls have, the program is then at hand for them.
-    shape = output_shapes(key, posterior, model, block_shape, num_samples).outputs.shape
+    shapes = output_shapes(key, posterior, model, block_shape, num_samples)
+    shape = shapes.outputs.shape
     per_row = 4 * shape[0] * shape[2]
     width = max(1, min(width, CHUNK_BYTES // per_row))
     kept: dict[int, Flat] = {}
@@ -122,7 +124,19 @@ def predict(
                     kept[start] = draws = jax.device_put(draws)
                 yield slice(start, min(start + width, rows)), draws
 
-    return Predictive(model.likelihood, chunks, rows, flat=fit.target_shape == ())
+    columns = _own_columns(model.likelihood, shapes, fit.target_shape)
+    return Predictive(model.likelihood, chunks, rows, flat=fit.target_shape == (), columns=columns)
+
+
+def _own_columns(likelihood: Any, shapes: Flat, target_shape: tuple[int, ...]) -> int | None:
+    """Numbers in one target where they are not those of its mean, such as (time, event); None where they are."""
+    if likelihood.kind == "classes":
+        return None
+    given = (
+        jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), x) for x in (shapes.params, shapes.outputs)
+    )
+    mean, columns = jax.eval_shape(likelihood.mean, *given), math.prod(target_shape)
+    return None if mean.shape[-1] == columns else columns
 
 
 def checked_inputs(fit: Any, inputs: PyTree) -> PyTree:

@@ -39,11 +39,13 @@ class Predictive:
         flat: bool,
         shift: Any = 0.0,
         scale: Any = 1.0,
+        columns: int | None = None,
     ):
         self.likelihood = likelihood
         self._chunks = chunks
         self._rows = num_rows
         self._flat = flat  # targets are [n], not [n, 1]
+        self._columns = columns  # numbers in one target, where they are not those of its mean: (time, event), say
         self._shift, self._scale = np.asarray(shift, np.float64), np.asarray(scale, np.float64)
 
     def __len__(self) -> int:
@@ -62,6 +64,8 @@ class Predictive:
         """
         if self.kind != "real":
             raise Refusal("Only real-valued targets can be rescaled.")
+        if self._columns is not None:
+            raise Refusal(f"Targets of {self._columns} numbers, of which the mean is one of fewer, cannot be rescaled.")
         if not (np.asarray(scale) > 0).all():
             raise InputError(f"Targets are rescaled by numbers above 0, got {scale}.")
         return Predictive(
@@ -97,8 +101,8 @@ class Predictive:
         if array.shape[:1] != (self._rows,):
             raise InputError(f"Expected {self._rows} targets, one for each input, got shape {list(array.shape)}.")
         if self.kind != "classes":
-            check_columns(array.shape, 1 if self._flat else self._summary["mean"].shape[-1])
-        if self.kind == "real":
+            check_columns(array.shape, self._columns or (1 if self._flat else self._summary["mean"].shape[-1]))
+        if self.kind == "real" and self._columns is None:
             array = (array.reshape(self._rows, -1) - self._shift) / self._scale
         return host_targets(self.likelihood, array)
 

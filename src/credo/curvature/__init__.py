@@ -18,6 +18,7 @@ from credo.curvature.kronecker import Kronecker as Kronecker
 from credo.curvature.kronecker import KroneckerSums as KroneckerSums
 from credo.curvature.low_rank import LowRank as LowRank
 from credo.curvature.low_rank import LowRankSums as LowRankSums
+from credo.curvature.output import output_curvature as output_curvature
 from credo.curvature.prior import LocalPrior as LocalPrior
 from credo.curvature.prior import check_prior as check_prior
 from credo.curvature.prior import is_gaussian as is_gaussian

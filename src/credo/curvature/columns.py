@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from credo.core.likelihood import Likelihood
+from credo.curvature.output import class_columns, output_curvature
 
 PyTree = Any
 
@@ -31,16 +32,19 @@ def square_root(matrices: jax.Array) -> jax.Array:
 
 
 def output_columns(
-    kind: str, key: jax.Array, likelihood: Likelihood, params: PyTree, outputs: jax.Array, weight: jax.Array
-) -> jax.Array:
+    kind: str, key: jax.Array, likelihood: Likelihood, params: PyTree, outputs: jax.Array, targets: jax.Array,
+    weight: jax.Array,
+) -> jax.Array:  # fmt: skip
     """√w_n s_{n,c} [columns, n, out] of the rows' curvature.
 
     Args:
-        kind: "ggn": the exact expectation, as many columns as outputs. "fisher": one column, the gradient of
-            log p(y|f) at one y drawn from the model for each row, whose square is unbiased for the same matrix.
+        kind: "ggn": what `output_curvature` gives, as many columns as outputs (or classes). "fisher": one column, the
+            gradient of log p(y|f) at one y drawn from the model for each row, whose square is unbiased for the expected
+            matrix.
         key: for "fisher".
         likelihood, params: p(y | f, ν).
         outputs: f [n, out].
+        targets: y, for likelihoods without a `curvature` of their own.
         weight: weights of the rows [n].
     """
     if kind == "fisher":
@@ -48,6 +52,8 @@ def output_columns(
         columns = jax.grad(lambda f: likelihood.log_prob(params, f, drawn).sum())(outputs)[None]
     elif hasattr(likelihood, "curvature_columns"):
         columns = likelihood.curvature_columns(params, outputs)
+    elif likelihood.kind == "classes" and not hasattr(likelihood, "curvature"):
+        columns = class_columns(likelihood, params, outputs)
     else:
-        columns = square_root(likelihood.curvature(params, outputs).astype(outputs.dtype))
+        columns = square_root(output_curvature(likelihood, params, outputs, targets).astype(outputs.dtype))
     return columns * jnp.sqrt(jnp.maximum(weight, 0.0)).astype(outputs.dtype)[:, None]

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from credo.core.batch import Batch
 from credo.core.model import Model
 from credo.core.network import Variables
+from credo.curvature.output import output_curvature
 from credo.curvature.paths import Arrays, flat, function
 
 PyTree = Any
@@ -24,7 +25,7 @@ def ggn_product(model: Model, variables: Variables, batch: Batch, values: Arrays
     outputs, pull = jax.vjp(function(model, variables, batch.inputs), values)
     moved = jax.jvp(function(model, variables, batch.inputs), (values,), (vector,))[1]
     params = model.complete(variables.params)["likelihood"]
-    middle = model.likelihood.curvature(params, outputs).astype(outputs.dtype)
+    middle = output_curvature(model.likelihood, params, outputs, batch.targets).astype(outputs.dtype)
     return pull(batch.weight[:, None].astype(outputs.dtype) * jnp.einsum("nij,nj->ni", middle, moved))[0]
 
 

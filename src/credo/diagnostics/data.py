@@ -29,7 +29,7 @@ def canonical(fit: Any, data: Any) -> tuple[PyTree, np.ndarray, np.ndarray]:
     rows = len(jax.tree.leaves(inputs)[0])
     if len(prepared) != rows:
         raise InputError(f"Expected {rows} targets, one for each input, got {len(prepared)}.")
-    check_targets(fit, prepared)
+    check_targets(fit, targets)
     weights = np.ones(rows) if weight is None else host_floats(weight, "Weights")
     if weights.shape != (rows,):
         raise InputError(f"Expected {rows} weights, one for each row, got shape {list(weights.shape)}.")

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from credo.curvature.columns import output_columns
+from credo.curvature.output import output_curvature, row_hessians
 from credo.infinite.regression import Solved, factor
 
 PyTree = Any
@@ -31,23 +32,20 @@ class Rows(NamedTuple):
         return jnp.where(self.weight > 0, self.weight * each, 0.0).sum()
 
     def roots(self, params: PyTree, outputs: jax.Array) -> jax.Array:
-        """R_n [n, out, columns] with R_n R_n' = w_n H_n, the expected curvature."""
-        # Nothing is drawn: "ggn" is the exact expectation.
-        columns = output_columns("ggn", jax.random.key(0), self.likelihood, params, outputs, self.weight)
+        """R_n [n, out, columns] with R_n R_n' = w_n H_n (`output_curvature`)."""
+        # Nothing is drawn for "ggn".
+        key = jax.random.key(0)
+        columns = output_columns("ggn", key, self.likelihood, params, outputs, self.targets, self.weight)
         return jnp.moveaxis(columns, 0, 2).astype(outputs.dtype)
 
     def curvature(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """w_n H_n [n, out, out]."""
-        found = self.likelihood.curvature(params, outputs).astype(outputs.dtype)
+        found = output_curvature(self.likelihood, params, outputs, self.targets).astype(outputs.dtype)
         return jnp.where(self.weight > 0, self.weight, 0.0)[:, None, None] * found
 
     def hessian(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """−w_n ∂² log p/∂f∂f' [n, out, out] at the very targets."""
-
-        def one(f: jax.Array, y: jax.Array) -> jax.Array:
-            return self.likelihood.log_prob(params, f[None], y[None])[0]
-
-        found = jax.vmap(jax.hessian(one))(outputs, self.targets)
+        found = row_hessians(self.likelihood, params, outputs, self.targets)
         return -jnp.where(self.weight[:, None, None] > 0, self.weight[:, None, None] * found, 0.0)
 
 

@@ -192,7 +192,7 @@ class Laplace(Method):
         params = model.complete(variables.params)["likelihood"]
 
         def roots(outputs: jax.Array) -> jax.Array:
-            return output_columns(self.curvature, key, model.likelihood, params, outputs, batch.weight)
+            return output_columns(self.curvature, key, model.likelihood, params, outputs, batch.targets, batch.weight)
 
         sums = state.sums.add(model, variables, batch, roots)
 
