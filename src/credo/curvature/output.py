@@ -67,7 +67,7 @@ def _project(matrices: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
 
 @without_negative.defjvp
 def _without_negative_jvp(primals: tuple[Any], tangents: tuple[Any]) -> tuple[jax.Array, jax.Array]:
-    """V (F ∘ V' dH V) V' with F_ij = (λ_i⁺ − λ_j⁺)/(λ_i − λ_j) (Daleckii and Krein); equal eigenvalues do not upset it."""
+    """V (F ∘ V' dH V) V' with F_ij = (λ_i⁺ − λ_j⁺)/(λ_i − λ_j) (Daleckii and Krein), equal eigenvalues too."""
     found, values, vectors = _project(primals[0])
     one, other = values[:, :, None], values[:, None, :]
     gap = one - other
