@@ -27,3 +27,7 @@ class Unwritable(ArtifactError):
 
 class ConvergenceWarning(UserWarning):
     """A fit has come to its end and should not be believed as it is: chains diverged, or do not agree."""
+
+
+class OutOfMemory(CredoError, MemoryError):
+    """Memory does not suffice for what was asked; the sentence says what takes less."""

@@ -39,9 +39,9 @@ def whole(table, credo, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def killed(table, tmp_path_factory):
-    """A run ended by SIGKILL after its first checkpoints, and another by Ctrl-C."""
+    """A run ended by SIGKILL after its first checkpoints, another by Ctrl-C and a third by the system's request."""
     made = {}
-    for name, end in (("killed", signal.SIGKILL), ("stopped", signal.SIGINT)):
+    for name, end in (("killed", signal.SIGKILL), ("stopped", signal.SIGINT), ("ended", signal.SIGTERM)):
         out = tmp_path_factory.mktemp(name) / "run"
         begun = command("fit", table, "--target", "y", *OPTIONS, *EVERY, "--out", out)
         process = subprocess.Popen(begun, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -85,8 +85,9 @@ def test_a_run_killed_before_its_first_checkpoint_starts_again(credo, killed, wh
     assert (run / SAME[0]).read_bytes() == (whole / SAME[0]).read_bytes()
 
 
-def test_ctrl_c_leaves_a_run_to_use_and_to_resume(credo, killed, whole, table, tmp_path):
-    out, code, stdout, stderr = killed["stopped"]
+@pytest.mark.parametrize("name", ["stopped", "ended"])
+def test_ctrl_c_leaves_a_run_to_use_and_to_resume(name, credo, killed, whole, table, tmp_path):
+    out, code, stdout, stderr = killed[name]
     assert code == 130
     assert "can be used as it is" in stderr
     assert "interrupted" in stdout
@@ -159,3 +160,83 @@ def test_a_full_disk_at_the_end_loses_nothing(credo, killed, whole, tmp_path, mo
     assert "No space left" in result.stderr
     assert credo("resume", run).exit_code == 0
     assert (run / SAME[0]).read_bytes() == (whole / SAME[0]).read_bytes()
+
+
+def test_two_fits_at_once(credo, table, tmp_path):
+    """The second one is told so, whatever state the first one is in; nothing of the first is touched."""
+    from credo.locks import locked
+
+    held, refused = tmp_path / "run", []
+
+    def second():
+        begun = command("fit", table, "--target", "y", "--steps", "2", "--out", held)
+        refused.append(subprocess.run(begun, capture_output=True, text=True, timeout=300))
+
+    with locked(held):
+        second()
+        (held / "checkpoint").mkdir()
+        (held / "checkpoint" / "job.json").write_text("{}")
+        begun = command("resume", held)
+        refused.append(subprocess.run(begun, capture_output=True, text=True, timeout=300))
+    for result in refused:
+        assert result.returncode == 2
+        assert result.stderr.splitlines() == [
+            f"Error: Another run is writing to {held}; wait until it has ended, or choose another folder."
+        ]
+    assert (held / "checkpoint" / "job.json").read_text() == "{}"
+
+
+def test_a_folder_that_is_removed_during_the_fit_does_not_lose_it(credo, table, whole, tmp_path, monkeypatch):
+    import credo.training.loop as loop
+
+    out, update, removed = tmp_path / "new" / "run", loop.Progress.update, []
+
+    def remove(*given):
+        update(*given)
+        if not removed:
+            removed.append(1)
+            shutil.rmtree(out.parent)
+
+    monkeypatch.setattr(loop.Progress, "update", remove)
+    result = credo("fit", table, "--target", "y", *OPTIONS, *EVERY, "--out", out)
+    assert result.exit_code == 0, result.stderr
+    assert removed
+    assert (out / SAME[0]).read_bytes() == (whole / SAME[0]).read_bytes()
+
+
+def test_a_place_that_is_taken_during_the_fit_does_not_lose_it(credo, table, whole, tmp_path, monkeypatch):
+    """Somebody removes the folder and puts another thing there after the last checkpoint: the run goes beside it."""
+    import credo.cli.train as train
+
+    out, scores = tmp_path / "run", train.scores
+
+    def take(*given):
+        shutil.rmtree(out)
+        out.write_text("mine")
+        return scores(*given)
+
+    monkeypatch.setattr(train, "scores", take)
+    result = credo("fit", table, "--target", "y", *OPTIONS, "--out", out)
+    assert result.exit_code == 0, result.stderr
+    assert f"The run is in {out}-2." in result.stderr
+    assert f"Run: {out}-2" in result.stdout
+    assert out.read_text() == "mine"
+    assert (tmp_path / "run-2" / SAME[0]).read_bytes() == (whole / SAME[0]).read_bytes()
+
+
+START = """
+import sys, threading, signal, os
+import credo.cli.start
+threading.Timer(float(sys.argv.pop(1)), os.kill, (os.getpid(), signal.SIGINT)).start()
+credo.cli.start.main()
+"""
+
+
+@pytest.mark.parametrize("moment", [0.01, 0.5])
+def test_ctrl_c_while_modules_are_imported(moment, table, tmp_path):
+    begun = [sys.executable, "-c", START, str(moment), "fit", str(table), "--target", "y", *OPTIONS]
+    result = subprocess.run([*begun, "--out", tmp_path / "run"], capture_output=True, text=True, timeout=120)
+    assert result.returncode == 130
+    assert "Stopped" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert not (tmp_path / "run" / "versions.json").exists()

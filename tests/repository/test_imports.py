@@ -24,7 +24,7 @@ LAYERS = [
     {"benchmarks"},
     {"cli"},
 ]
-EVERYWHERE = {"archives", "errors", "programs", "registry", "runtime"}
+EVERYWHERE = {"archives", "errors", "locks", "memory", "programs", "registry", "runtime"}
 # Saving a run is one idea in four files.
 FAMILY = {"runs": "artifacts", "codec": "artifacts", "folders": "artifacts"}
 # Packages beside the layers: they know core alone. Who may use them: the first layer that may, and all above it.

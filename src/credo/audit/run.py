@@ -20,6 +20,7 @@ from credo.errors import InputError, Refusal
 from credo.programs import tidy
 from credo.registry import ROWS, Row, build_method, did_you_mean, find
 from credo.training.fit import fit
+from credo.training.interrupt import part_of_more
 from credo.training.warn import unwarned
 
 FINISHED_SHARE = 0.1  # of the mappings allowed: no method runs the programs of another on another problem
@@ -121,7 +122,7 @@ def audit_one(
     try:
         steps = _steps(method, quick)
         steps = steps and steps * thin
-        with unwarned():
+        with unwarned(), part_of_more():
             fitted = fit(key_fit, problem.model, problem.data, method, steps=steps, thin=thin, progress=False)
     except Refusal as refusal:
         return line | {"note": str(refusal)}, None

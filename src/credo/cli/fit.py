@@ -77,18 +77,20 @@ def fit(
         find(method)  # before anything slow is imported
     from credo.cli.job import Job, digest
     from credo.cli.train import check_place, prepare, train
+    from credo.locks import locked
     from credo.recipes import parse_settings
 
     out = free_place(table) if out is None else out
-    check_place(out)
     job = Job(
         os.path.realpath(table), "", list(target), task, method, network,
         parse_settings(settings or []), steps, budget, batch_size, seed, holdout, missing, weights, split_by, time,
         checkpoint_every, drop=list(drop or []),
     )  # fmt: skip
-    prepared = prepare(job)
-    say(*prepared.notes)
-    finish(train(dataclasses.replace(prepared.job, digest=digest(table)), out, prepared), as_json)
+    with locked(out):
+        check_place(out)
+        prepared = prepare(job)
+        say(*prepared.notes)
+        finish(train(dataclasses.replace(prepared.job, digest=digest(table)), out, prepared), as_json)
 
 
 def free_place(table: Path) -> Path:

@@ -26,7 +26,9 @@ from credo.cli import (
     suggest,
 )
 from credo.cli.console import readable, say
+from credo.cli.start import main as main
 from credo.errors import CredoError
+from credo.memory import short_of_memory
 from credo.registry import did_you_mean
 from credo.training.warn import unwarned
 
@@ -36,23 +38,35 @@ USAGE, INTERRUPTED = 2, 130
 class Commands(TyperGroup):
     """Turns what went wrong into one sentence on stderr: 2 for what the user can put right, 130 for Ctrl-C."""
 
+    begun = False
+
+    def invoke(self, context: Any) -> Any:
+        """Run the command, and say so where it is stopped: Typer would only keep the exit code."""
+        self.begun = True
+        try:
+            return super().invoke(context)
+        except KeyboardInterrupt as error:
+            say(str(error) or "Stopped.")
+            raise typer.Exit(INTERRUPTED) from error
+
     def main(self, *args: Any, **options: Any) -> Any:
         """Run the command and leave with its exit code."""
         options["standalone_mode"] = False
         readable(sys.stdout, sys.stderr)
         try:
             code = super().main(*args, **options)
+            if code == INTERRUPTED and not self.begun:
+                say("Stopped.")
         except CredoError as error:
             code = _fail(str(error))
-        except KeyboardInterrupt:
-            code = INTERRUPTED
         except OSError as error:
             where = f" ({error.filename})" if error.filename else ""
             code = _fail(f"{error.strerror or error}{where}.")
         except Exception as error:
-            if not hasattr(error, "format_message"):
+            short = short_of_memory(error)
+            if short is None and not hasattr(error, "format_message"):
                 raise
-            code = _fail(_usage(error))
+            code = _fail(short or _usage(error))
         sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -104,8 +118,3 @@ COMMANDS = (
 for command in COMMANDS:
     app.command()(command)
 app.add_typer(benchmark.app, name="benchmark")
-
-
-def main() -> None:
-    """Entry point of the `credo` script."""
-    app()

@@ -40,11 +40,12 @@ def optimise(
     """
     from credo.applications.optimise import Optimizer, Space
     from credo.errors import InputError
+    from credo.locks import locked
 
     search = Optimizer(
         Space.from_toml(space), surrogate, acquisition, batch, initial, maximise=maximise, noisy=noisy, seed=seed
     )
-    with prints_on_stderr():
+    with locked(out), prints_on_stderr():
         function = load_objective(objective, list(search.space.dimensions))
         search = _resumed(search, out)
         search.minimise(function, evaluations, out, _teller(evaluations), failures="record")

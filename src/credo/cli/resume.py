@@ -22,8 +22,11 @@ def resume(
         read_versions(run)
         say(f"The run {run} is finished; there is nothing to resume.")
         return
-    job = read_job(run)
-    job.check_table()
-    from credo.cli.train import prepare, train
+    from credo.locks import locked
 
-    finish(train(job, run, prepare(job), resuming=True), as_json)
+    with locked(run):
+        job = read_job(run)
+        job.check_table()
+        from credo.cli.train import prepare, train
+
+        finish(train(job, run, prepare(job), resuming=True), as_json)

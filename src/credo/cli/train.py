@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import shutil
 import time
 from collections.abc import Callable
@@ -131,7 +132,6 @@ def _groups(frame: pd.DataFrame, job: Job) -> np.ndarray | None:
 
 def train(job: Job, out: Path, prepared: Prepared, resuming: bool = False) -> dict[str, Any]:
     """Fit, score and save; returns what there is to tell."""
-    new = not out.exists()
     stale = sorted(path.name for name in PAGES for path in out.glob(name))
     job.write(out)
     try:
@@ -141,19 +141,15 @@ def train(job: Job, out: Path, prepared: Prepared, resuming: bool = False) -> di
         result = dataclasses.replace(result, notes=(*result.notes, *against))
         metrics |= prepared.watch.read() | ({} if job.planned is None else {"seconds_planned": job.planned})
         stopped = result.status.outcome in ("interrupted", "stopped by the disk")
-        save_fit(
-            result, out, encoder=prepared.encoder, metrics=plain(metrics), extra=job.facts(),
-            heldout=_kept(prepared), keep=(CHECKPOINT,) if stopped else (),
-        )  # fmt: skip
+        out = _save(result, out, stopped, prepared, job, metrics)
     except (InputError, Refusal):
         if not resuming:
-            _forget(out, new)
+            shutil.rmtree(out / CHECKPOINT, ignore_errors=True)
         raise
     except Unwritable as error:
         raise Unwritable(f"{error} Nothing is lost: then `credo resume {out}`.") from error
-    except KeyboardInterrupt:
-        say(f"Stopped; `credo resume {out}` continues.")
-        raise
+    except KeyboardInterrupt as error:
+        raise KeyboardInterrupt(f"Stopped; `credo resume {out}` continues.") from error
     if stopped:
         say(f"Stopped early: {out} can be used as it is, and `credo resume {out}` continues it.")
     if stale:
@@ -162,11 +158,35 @@ def train(job: Job, out: Path, prepared: Prepared, resuming: bool = False) -> di
     return told(result, prepared, metrics, out)
 
 
+def _save(
+    result: Any, out: Path, stopped: bool, prepared: Prepared, job: Job, metrics: dict[str, Any]
+) -> Path:  # fmt: skip
+    """Write the run; a fit that is finished is never thrown away, whatever happened to its folder meanwhile."""
+    parts: dict[str, Any] = {
+        "encoder": prepared.encoder, "metrics": plain(metrics), "extra": job.facts(), "heldout": _kept(prepared),
+        "keep": (CHECKPOINT,) if stopped else (),
+    }  # fmt: skip
+    try:
+        save_fit(result, out, **parts)
+    except InputError as error:
+        beside = next(p for i in itertools.count(2) if not (p := out.with_name(f"{out.name}-{i}")).exists())
+        say(f"{error} The run is in {beside}.")
+        save_fit(result, beside, **parts)
+        return beside
+    return out
+
+
 def _fit(job: Job, out: Path, prepared: Prepared) -> Any:
+    def keep_job(event: Any) -> None:
+        """Somebody may remove the folder: the next checkpoint makes it anew, and `credo resume` wants a job beside."""
+        if not job_file(out).exists():
+            job.write(out)
+
     try:
         found = credo.fit(
             jax.random.key(job.seed), prepared.model, prepared.train[:3], prepared.method, steps=job.steps,
             budget=job.budget, batch_size=job.batch_size, checkpoint=credo.Checkpoint(out / CHECKPOINT, job.every),
+            callbacks=[keep_job],
         )  # fmt: skip
         return checked(found, job.correction) if job.why else found
     except OSError as error:
@@ -210,10 +230,3 @@ def _kept(prepared: Prepared) -> dict[str, np.ndarray] | None:
         return None
     known = prepared.held._asdict() | ({} if prepared.groups is None else {"groups": prepared.groups})
     return {name: np.asarray(value[:HELD_OUT_ROWS]) for name, value in known.items()}
-
-
-def _forget(out: Path, new: bool) -> None:
-    """Take away what this fit began: its checkpoint, and the folder where it made it."""
-    shutil.rmtree(out / CHECKPOINT, ignore_errors=True)
-    if new and out.is_dir() and not any(out.iterdir()):
-        out.rmdir()

@@ -26,6 +26,7 @@ from credo.recipes import build, table_model
 from credo.training.budget import left_of
 from credo.training.clock import COMPILING
 from credo.training.fit import fit
+from credo.training.interrupt import part_of_more
 from credo.training.warn import unwarned
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def _network(
     method = with_units(method, given[:3], groups) if name == AUTO else method
     model = table_model(encoder, said["network"], options, said["method"])
     key_fit, key_draws = jax.random.split(jax.random.key(how["seed"]))
-    with unwarned():
+    with unwarned(), part_of_more():
         found = fit(
             key_fit, model, given[:3], method, steps=said["steps"], budget=budget, batch_size=said["batch_size"],
             progress=how.get("progress", False),

@@ -9,6 +9,7 @@ from credo.comparison.cell import run_cell
 from credo.comparison.plan import Plan
 from credo.comparison.record import Store
 from credo.comparison.result import Comparison, summarised
+from credo.locks import locked
 from credo.training.progress import labelled
 
 
@@ -93,34 +94,35 @@ def compare(
         split_by,
         drop,
     )
-    store = Store(None if folder is None else Path(folder), plan.fingerprint() if folder is not None else "")
-    cells: dict[tuple[str, int], dict[str, Any]] = {}
-    for model in plan.models:
-        for fold in range(folds):
-            known = store.read(model, fold)
-            if known is not None:
-                cells[model, fold] = known
-    # Fold by fold, so that a comparison that is stopped early has something to say about every model.
-    left = [(model, fold) for fold in range(folds) for model in plan.models if (model, fold) not in cells]
-    took = {cell: float(found["seconds"]) for cell, found in cells.items()}
-    say: Callable[[str], Any] = announce or (lambda sentence: None)
-    if left:
-        say(time_left.at_first(left, took, plan.how["budget"], jobs))
-    how = plan.how | {"groups": plan.groups, "progress": None if announce is not None and jobs == 1 else False}
-    work = [delayed(_named)(model, fold, plan.frame, plan.folds[fold], how) for model, fold in left]
-    for model, fold, cell in Parallel(n_jobs=jobs, return_as="generator_unordered")(work):
-        store.write(model, fold, cell)
-        cells[model, fold] = cell
-        if callback is not None:
-            callback(model, fold, cell)
-        took[model, fold] = float(cell["seconds"])
-        left.remove((model, fold))
-        seconds = time_left.expected(left, took, jobs)
-        if left and seconds is not None and all(other != fold for _, other in left):
-            say(f"About {time_left.in_words(seconds)} left.")
-    found = collected(plan, cells, level, seed)
-    found.notes = [*found.notes, *store.notes]
-    return found
+    with locked(folder):
+        store = Store(None if folder is None else Path(folder), plan.fingerprint() if folder is not None else "")
+        cells: dict[tuple[str, int], dict[str, Any]] = {}
+        for model in plan.models:
+            for fold in range(folds):
+                known = store.read(model, fold)
+                if known is not None:
+                    cells[model, fold] = known
+        # Fold by fold, so that a comparison that is stopped early has something to say about every model.
+        left = [(model, fold) for fold in range(folds) for model in plan.models if (model, fold) not in cells]
+        took = {cell: float(found["seconds"]) for cell, found in cells.items()}
+        say: Callable[[str], Any] = announce or (lambda sentence: None)
+        if left:
+            say(time_left.at_first(left, took, plan.how["budget"], jobs))
+        how = plan.how | {"groups": plan.groups, "progress": None if announce is not None and jobs == 1 else False}
+        work = [delayed(_named)(model, fold, plan.frame, plan.folds[fold], how) for model, fold in left]
+        for model, fold, cell in Parallel(n_jobs=jobs, return_as="generator_unordered")(work):
+            store.write(model, fold, cell)
+            cells[model, fold] = cell
+            if callback is not None:
+                callback(model, fold, cell)
+            took[model, fold] = float(cell["seconds"])
+            left.remove((model, fold))
+            seconds = time_left.expected(left, took, jobs)
+            if left and seconds is not None and all(other != fold for _, other in left):
+                say(f"About {time_left.in_words(seconds)} left.")
+        found = collected(plan, cells, level, seed)
+        found.notes = [*found.notes, *store.notes]
+        return found
 
 
 def _named(model: str, fold: int, *given: Any) -> tuple[str, int, dict[str, Any]]:

@@ -20,6 +20,7 @@ from credo.methods.laplace import Laplace
 from credo.networks.multi_head import MultiHead, multi_head
 from credo.registry import build_method
 from credo.training.fit import Fit, fit
+from credo.training.interrupt import part_of_more
 
 PyTree = Any
 
@@ -102,7 +103,8 @@ def learn(
             kept.append(run.rows(t, rows))
         data = run.rows(t, np.setdiff1d(np.arange(task.num_rows), rows))
         if t == 0 and first is not None:
-            start = fit(key_first, model, data, first, capacity=run.capacity, progress=progress, **options)
+            with part_of_more():
+                start = fit(key_first, model, data, first, capacity=run.capacity, progress=progress, **options)
         found = run.fit(key_fit, t, data, posterior, start, run.capacity, options, start_std)
         posterior, start = found.posterior, None
         check_density(posterior)
@@ -166,7 +168,9 @@ class _Run:
             prior = next_prior(posterior, self.model.prior, new, self.info)
             start = next_start(key_start, self.model, self.method, posterior, new, self.batch, most)
         model = self.model.with_prior(prior)
-        return fit(key_fit, model, data, self.method, start=start, capacity=capacity, progress=self.progress, **options)
+        options = {"start": start, "capacity": capacity, "progress": self.progress} | options
+        with part_of_more():
+            return fit(key_fit, model, data, self.method, **options)
 
     def fix_structure(self, posterior: Any) -> None:
         """What "auto" was for the first task it is for all."""

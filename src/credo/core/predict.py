@@ -17,6 +17,7 @@ from credo.core.pieces import in_pieces
 from credo.core.posterior import Draws
 from credo.core.predictive import Predictive
 from credo.errors import InputError
+from credo.memory import memory_told
 from credo.programs import tidy
 
 PyTree = Any
@@ -107,6 +108,7 @@ def predict(
     def block(start: int) -> PyTree:
         return jax.tree.map(lambda x: pad_rows(np.asarray(x[start : start + width]), width), inputs)
 
+    @memory_told()
     def compute(starts: Sequence[int]) -> list[Flat]:
         if not on_disk:
             return [_outputs(key, posterior, model, block(start), num_samples) for start in starts]

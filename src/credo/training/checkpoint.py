@@ -134,8 +134,7 @@ class Checkpoint:
             self._prune(number, saved)
         except OSError as error:
             raise Unwritable(
-                f"Cannot write the checkpoint in {self.folder}: {error.strerror or error}; make room, and the same "
-                "call goes on from the checkpoint before."
+                f"Cannot write the checkpoint in {self.folder}: {error.strerror or error}; make room first."
             ) from error
         self._last = saved
 

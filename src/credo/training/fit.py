@@ -12,6 +12,8 @@ from credo.core.method import Method, main_phase
 from credo.core.model import Model
 from credo.core.network import Variables
 from credo.errors import InputError, Refusal, Unwritable
+from credo.locks import locked
+from credo.memory import memory_told
 from credo.methods.combine import stages as stages_of
 from credo.programs import tidy
 from credo.registry import build_method
@@ -287,13 +289,14 @@ def fit(
         left, size, thin, _start(start, parts[0], method, model, placement),
         tuple(callbacks), Checkpoint.of(checkpoint), Host(notes=notes), progress,
     )  # fmt: skip
-    if loop.checkpoint is not None:
-        loop.host.fingerprint = fingerprint(config, method, model, loop.start, source)
-        saved = loop.checkpoint.newest()
-        if saved is not None:
-            check_fingerprint(saved.host.fingerprint, loop.host.fingerprint, loop.checkpoint.folder)
-            loop.resume(saved)
-    fitted = _finish(loop, config, began, compiled)
+    with memory_told(), locked(None if loop.checkpoint is None else loop.checkpoint.folder):
+        if loop.checkpoint is not None:
+            loop.host.fingerprint = fingerprint(config, method, model, loop.start, source)
+            saved = loop.checkpoint.newest()
+            if saved is not None:
+                check_fingerprint(saved.host.fingerprint, loop.host.fingerprint, loop.checkpoint.folder)
+                loop.resume(saved)
+        fitted = _finish(loop, config, began, compiled)
     if automatic:
         from credo.auto.honest import checked
 

@@ -154,9 +154,9 @@ class Loop:
     def run(self) -> None:
         """Run to the end, to the end of the budget, or until somebody stops it."""
         host = self.host
-        if self.carry is None:
-            self.begin_stage()
         with Progress(self.shown) as bar, Interrupt() as interrupt:
+            if self.carry is None:
+                self.begin_stage()
             while host.stage < len(self.stages):
                 phases = self.phases(host.stage)
                 while host.phase < len(phases):
@@ -218,6 +218,7 @@ class Loop:
             before, compiled = time.perf_counter(), COMPILING.seconds
             where = (np.int32(x) for x in (host.phase, host.step, num))
             output = run_block(layout, method, model, sized, plan, *where, data, self.carry)
+            interrupt.nothing = False
             finite = bool(np.asarray(output.finite)[: self.placement.members].all())
             whole = time.perf_counter() - before
             seconds = max(whole - (COMPILING.seconds - compiled), 0.01 * whole)

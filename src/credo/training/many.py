@@ -19,6 +19,7 @@ from credo.core.numeric import host_array, host_arrays
 from credo.core.tree import num_bytes, take
 from credo.data.batches import order
 from credo.errors import Refusal
+from credo.memory import memory_told
 from credo.methods.combine import stages
 from credo.programs import tidy
 from credo.training.arguments import numbers, precision
@@ -86,7 +87,10 @@ def fit_many(
     mesh = Mesh(np.array(devices), ("fit",))
     arguments = (prepared, (keys, pad(data), pad(start), pad(extra)))
     double = next((part for part in parts if part.precision == "float64"), method)
-    with precision(double):  # one program, hence one precision: arrays of single precision stay what they are
+    with (
+        memory_told(),
+        precision(double),
+    ):  # one program, hence one precision: arrays of single precision stay what they are
         results = _run(study, mesh, method.members, *arguments)
     tidy()
     return jax.tree.map(lambda x: np.asarray(x)[:count], results)

@@ -20,6 +20,7 @@ from credo.errors import InputError
 from credo.registry import build_method
 from credo.training.config import plain
 from credo.training.fit import Fit, fit
+from credo.training.interrupt import part_of_more
 
 PyTree = Any
 
@@ -111,7 +112,8 @@ def learn(
         # A round is known by its number of labels: a run that goes on draws what it would have drawn.
         key_fit, key_score, key_choice = jax.random.split(jax.random.fold_in(key, len(result.rows)), 3)
         data = (jax.tree.map(lambda x: x[result.rows], pool), targets)
-        result.fit = fit(key_fit, model, data, method, **options)
+        with part_of_more():
+            result.fit = fit(key_fit, model, data, method, **options)
         result.sizes.append(len(result.rows))
         if test is not None:
             _score(result, key_score, result.fit, test, num_samples)

@@ -16,6 +16,7 @@ from credo.applications.optimise.record import Evaluation
 from credo.applications.optimise.space import Point, Space
 from credo.applications.optimise.surrogate import find_surrogate
 from credo.errors import ArtifactError, InputError
+from credo.locks import locked
 from credo.programs import tidy
 
 MOST_WORDS = 300  # letters of a message that is kept
@@ -245,6 +246,13 @@ class Optimizer:
         """
         if failures not in ("raise", "record"):
             raise InputError(f'failures is "raise" or "record", got {failures!r}.')
+        with locked(folder):
+            return self._minimise(objective, evaluations, folder, progress, failures)
+
+    def _minimise(
+        self, objective: Callable[[Point], float], evaluations: int, folder: Any,
+        progress: Callable[["Optimizer"], Any] | None, failures: str,
+    ) -> Evaluation:  # fmt: skip
         while len(self.history) < evaluations:
             if not self.pending:
                 try:

@@ -22,6 +22,7 @@ from credo.networks.mlp import mlp
 from credo.priors import fan_in_normal
 from credo.registry import METHODS, build_method, did_you_mean, find, method_name
 from credo.training.fit import Fit, fit
+from credo.training.interrupt import part_of_more
 from credo.training.warn import unwarned
 
 
@@ -119,7 +120,7 @@ class Surrogate:
         key_fit, key_draws = jax.random.split(key)
         inputs, targets = (2 * x - 1).astype(np.float32), y.astype(np.float32)
         start = self.last if self.warm and self.name != "infinite_width" else None
-        with unwarned():  # one step of many: what it believes is held against what comes next
+        with unwarned(), part_of_more():  # one step of many: what it believes is held against what comes next
             found = fit(
                 key_fit, self.model_at(x.shape[1]), (inputs, targets), self.method, steps=self.steps, start=start,
                 capacity=room(len(x)), progress=False,
