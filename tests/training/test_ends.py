@@ -41,10 +41,10 @@ def test_a_fit_and_a_prediction_that_need_too_much(monkeypatch):
         return jax.numpy.zeros((10**7, 10**6))
 
     fit = fitted(2**28)
-    monkeypatch.setattr("credo.core.predict._outputs", type("F", (), {"eval_shape": staticmethod(
-        lambda *a: type("S", (), {"outputs": np.zeros((3, 2, 1))})), "__call__": too_much})())  # fmt: skip
+    monkeypatch.setattr("credo.core.predict.pad_rows", too_much)
+    pred = credo.predict(jax.random.key(0), fit, np.zeros((4, 1)))
     with pytest.raises(OutOfMemory, match="Memory is short"):
-        _ = credo.predict(jax.random.key(0), fit, np.zeros((4, 1))).mean
+        _ = pred.mean
     monkeypatch.setattr("credo.training.loop.run_block", too_much)
     with pytest.raises(OutOfMemory, match="Memory is short") as found:
         fitted(2**28)
