@@ -1,13 +1,13 @@
 # `make demo` and `make test` do everything on a fresh machine with Python 3.11 or newer.
 PYTHON ?= python3
 VENV   := .venv
-BIN    := $(VENV)/bin
-STAMP  := $(VENV)/.installed
+BIN    = $(VENV)/bin
+STAMP  := .venv/.installed
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-full lint docs gallery bench bench-peers clean
+.PHONY: help demo test test-full test-newest lint docs gallery bench bench-peers clean
 help:
-	@echo "make demo | test | test-full | lint | docs | gallery | bench | bench-peers | clean"
+	@echo "make demo | test | test-full | test-newest | lint | docs | gallery | bench | bench-peers | clean"
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -18,10 +18,20 @@ demo: $(STAMP)
 	$(BIN)/credo demo --out demo
 
 # Most of the tests' time is compilation of small programs that run for milliseconds: XLA is told not to polish them, and
-# to take its older code generator in one piece, which needs a third of the time. `make test-full` leaves it at its defaults. One file
+# which of its flags help depends on its version (tools/xla_flags.py). `make test-full` leaves it at its defaults. One file
 # stays on one worker, so that its programs are compiled once, and each worker has one thread for scikit-learn.
-QUICK := OMP_NUM_THREADS=1 JAX_DISABLE_MOST_OPTIMIZATIONS=1 XLA_FLAGS="--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
+QUICK = OMP_NUM_THREADS=1 JAX_DISABLE_MOST_OPTIMIZATIONS=1 XLA_FLAGS="$$($(BIN)/python tools/xla_flags.py)"
 test: $(STAMP)
+	$(QUICK) $(BIN)/python -m pytest -n 2 --dist loadfile -m "not full" --durations=15
+
+# The same with the newest version of everything, in an environment of its own, on the newest Python that is tested.
+NEWEST = $(shell for python in python3.13 $${PYENV_ROOT:-$$HOME/.pyenv}/versions/3.13.*/bin/python python3.12 $(PYTHON); \
+	do $$python -c "" 2>/dev/null && echo $$python && break; done)
+test-newest: VENV := .venv-newest
+test-newest:
+	test -x $(BIN)/python || $(NEWEST) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade --upgrade-strategy eager --editable '.[dev]'
+	$(BIN)/python -m pip list | grep -iE "^(jax|jaxlib|flax|numpy|arviz) "
 	$(QUICK) $(BIN)/python -m pytest -n 2 --dist loadfile -m "not full" --durations=15
 
 test-full: $(STAMP)
@@ -54,4 +64,4 @@ bench: $(STAMP)
 	$(BIN)/credo benchmark speed --peers .venv-peers/bin/python
 
 clean:
-	rm -rf $(VENV) .venv-peers build dist demo site
+	rm -rf $(VENV) .venv-newest .venv-peers build dist demo site
