@@ -10,6 +10,8 @@ import numpy as np
 
 from credo.core.model import Model
 from credo.core.network import Variables
+from credo.core.short import Card, fields_in_short, some
+from credo.core.tree import size
 from credo.errors import Refusal
 
 PyTree = Any
@@ -46,8 +48,23 @@ class Posterior(Protocol):
         ...
 
 
-class WeightPosterior:
+class WeightPosterior(Card):
     """A posterior over parameters. A subclass says how one draw of one member is made; the rest follows."""
+
+    def _facts(self) -> dict[str, str]:
+        one = jax.eval_shape(lambda q: q.draw(jax.random.key(0), 0, 0).params, self)
+        stored = "made afresh" if self.available is None else f"{self.available:,} of each"
+        place = " (on disk)" if self.on_disk else ""
+        weights = {} if self.log_weights is None else {"weights": "weighted"}
+        return {
+            "members": some(self.members, "member"), "draws": f"draws {stored}{place}",
+            "parameters": some(size(one), "parameter"),
+        } | weights  # fmt: skip
+
+    def __repr__(self) -> str:
+        # JAX puts markers in place of leaves while it takes trees apart, and may want to print such a thing.
+        whole = all(hasattr(x, "shape") for x in jax.tree.leaves(self))
+        return super().__repr__() if whole else fields_in_short(self)
 
     @property
     def members(self) -> int:

@@ -18,10 +18,11 @@ from credo.core.entropies import entropies
 from credo.core.likelihood import Likelihood
 from credo.core.mixture import Flat
 from credo.core.numeric import host_doubles, host_targets
+from credo.core.short import Card, some
 from credo.errors import InputError, Refusal
 
 
-class Predictive:
+class Predictive(Card):
     """p(y*|x*, D) ≈ Σ_k w_k p(y*|x*, θ_k) at n inputs (G1), as NumPy arrays on the scale of the targets.
 
     Regression and counts: `mean`, `variance`, `std`, `aleatoric` (E[σ²]) and `epistemic` (Var[f]) are variances of
@@ -50,6 +51,10 @@ class Predictive:
 
     def __len__(self) -> int:
         return self._rows
+
+    def _facts(self) -> dict[str, str]:
+        scaled = {} if np.all(self._shift == 0) and np.all(self._scale == 1) else {"scale": "rescaled"}
+        return {"rows": some(self._rows, "row"), "likelihood": repr(self.likelihood), "kind": self.kind} | scaled
 
     @property
     def kind(self) -> str:

@@ -14,6 +14,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from credo.core.short import fields_in_short
+
 PyTree = Any
 Select = str | Sequence[str]
 T = TypeVar("T")
@@ -30,7 +32,9 @@ def leaf(default: Any = dataclasses.MISSING, **options: Any) -> Any:
 @dataclass_transform(frozen_default=True, field_specifiers=(leaf, dataclasses.field))
 def struct(cls: type[T]) -> type[T]:
     """Make a class a frozen dataclass and a pytree whose `leaf()` fields are children."""
-    cls = dataclasses.dataclass(frozen=True)(cls)
+    cls = dataclasses.dataclass(frozen=True, repr=False)(cls)
+    if cls.__repr__ is object.__repr__:
+        cls.__repr__ = fields_in_short  # type: ignore[method-assign]
     names = {True: [], False: []}  # type: dict[bool, list[str]]
     for field in dataclasses.fields(cls):  # type: ignore[arg-type]
         names[bool(field.metadata.get("leaf"))].append(field.name)

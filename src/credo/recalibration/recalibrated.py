@@ -23,8 +23,8 @@ class Recalibrated(Predictive):
         )
         self.note = note
 
-    def __repr__(self) -> str:
-        return f"Recalibrated({len(self)} rows of {self.kind}: {self.note})"
+    def _facts(self) -> dict[str, str]:
+        return super()._facts() | {"recalibration": self.note}
 
     def rescaled(self, shift: Any, scale: Any) -> "Recalibrated":
         """As `Predictive.rescaled`; it stays marked."""

@@ -11,6 +11,7 @@ import numpy as np
 from credo.core.method import Method, main_phase
 from credo.core.model import Model
 from credo.core.network import Variables
+from credo.core.short import Card
 from credo.errors import InputError, Refusal, Unwritable
 from credo.locks import locked
 from credo.memory import memory_told
@@ -23,6 +24,7 @@ from credo.training.budget import seconds as seconds
 from credo.training.checkpoint import Checkpoint, check_fingerprint
 from credo.training.clock import COMPILING
 from credo.training.config import describe
+from credo.training.facts import facts
 from credo.training.fingerprint import fingerprint
 from credo.training.host import Host
 from credo.training.loop import BUDGET_SPENT, Event, Loop, points
@@ -35,8 +37,8 @@ PyTree = Any
 LARGEST = 2**31 - 1  # what a compiled program counts with
 
 
-@dataclasses.dataclass
-class Fit:
+@dataclasses.dataclass(repr=False)
+class Fit(Card):
     """The result of a fit.
 
     Attributes:
@@ -64,6 +66,9 @@ class Fit:
     loop: Loop | None = dataclasses.field(default=None, repr=False)
     known: Any = dataclasses.field(default=None, repr=False)  # Diagnostics, once somebody asked or a file told
     rings: Any = dataclasses.field(default=None, repr=False, init=False)  # alarms of this very posterior
+
+    def _facts(self) -> dict[str, str]:
+        return facts(self)
 
     @property
     def status(self) -> Status:

@@ -1,0 +1,69 @@
+"""What objects say of themselves on one line, and as a small table in a notebook: sizes, never the arrays."""
+
+import dataclasses
+from html import escape
+from typing import Any
+
+import jax
+import numpy as np
+
+FEW = 4  # numbers that are shown themselves
+MOST_LETTERS = 160  # of one value
+
+
+def short(value: Any) -> str:
+    """A value on one line: arrays by type and shape, trees of them by their sizes.
+
+    Example:
+        >>> short(np.zeros((4, 1000))), short({"w": np.zeros((3, 2)), "b": np.zeros(2)}), short(np.float32(0.5))
+        ('float64[4, 1000]', '{2 arrays of 8 numbers}', '0.5')
+    """
+    if _is_array(value):
+        return _array(value)
+    if isinstance(value, dict | list | tuple) and any(_is_array(x) for x in jax.tree.leaves(value)):
+        arrays = [x for x in jax.tree.leaves(value) if _is_array(x)]
+        numbers = sum(int(np.prod(x.shape)) for x in arrays)
+        return f"{{{some(len(arrays), 'array')} of {some(numbers, 'number')}}}"
+    text = repr(value)
+    return text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 1]}…"
+
+
+def fields_in_short(item: Any) -> str:
+    """The repr of a dataclass, with arrays by their shapes."""
+    told = (f"{f.name}={short(getattr(item, f.name))}" for f in dataclasses.fields(item) if f.repr)
+    return f"{type(item).__qualname__}({', '.join(told)})"
+
+
+class Card:
+    """An object that says a few facts of itself: `_facts` gives name → value, for one line and for a table."""
+
+    def _facts(self) -> dict[str, str]:
+        raise TypeError(f"{type(self).__name__} does not say what it is")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(self._facts().values())})"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{escape(name)}</th><td style='text-align:left'>{escape(value)}</td></tr>"
+            for name, value in self._facts().items()
+        )
+        return f"<table><caption><b>{escape(type(self).__name__)}</b></caption>{rows}</table>"
+
+
+def some(count: int, what: str) -> str:
+    """ "1 row", "1,200 rows"."""
+    return f"{count:,} {what}{'s' * (count != 1)}"
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, np.ndarray | np.generic | jax.Array) or (
+        hasattr(value, "shape") and hasattr(value, "dtype") and not isinstance(value, type)
+    )
+
+
+def _array(value: Any) -> str:
+    known = not isinstance(value, jax.core.Tracer) and isinstance(value, np.ndarray | np.generic | jax.Array)
+    if known and jax.dtypes.issubdtype(value.dtype, np.number) and int(np.prod(value.shape)) <= FEW and value.ndim < 2:
+        return repr(np.asarray(value).tolist()) if value.ndim else f"{np.asarray(value).item():.6g}"
+    return f"{value.dtype}[{', '.join(map(str, value.shape))}]"
