@@ -138,6 +138,30 @@ def test_chains_with_fresh_keys(row):
     assert worst < stats.norm.isf(1e-3 / 2 / np.size(scores)), seeds
 
 
+def told(result, new):
+    """What users ask of a fit: predictions, scores, draws and its status."""
+    predictive = credo.predict(jax.random.key(1), result, new, num_samples=200)
+    targets = PROBLEM.targets[: len(new)]
+    found = [predictive.mean, predictive.std, *predictive.interval(), predictive.log_prob(targets)]
+    found += [predictive.sample(jax.random.key(2), 3), *credo.metrics.summarise(predictive, targets).values()]
+    return [np.asarray(x) for x in found], str(result.status)
+
+
+def test_the_global_flag_of_double_precision_changes_nothing(fitted):
+    """The same bits under `jax_enable_x64`: programs have the precision that they ask for, so the oracle holds, too."""
+    row, result = fitted
+    plain, status = told(result, PROBLEM.inputs[:20])
+    with jax.enable_x64(True):
+        again = fit(row)
+        double, status_again = told(again, PROBLEM.inputs[:20])
+    for one, other in ((result.posterior, again.posterior), (result.phases, again.phases), (plain, double)):
+        assert jax.tree.structure(one) == jax.tree.structure(other)
+        for x, y in zip(jax.tree.leaves(one), jax.tree.leaves(other)):
+            assert np.asarray(x).dtype == np.asarray(y).dtype
+            np.testing.assert_array_equal(np.asarray(x), np.asarray(y))
+    assert status == status_again
+
+
 def test_predictive_matches_linear_model(fitted):
     """Epistemic variance at new inputs: x'Σx for the posterior, Σ x_i² s_i² for mean field, 0 for points."""
     row, result = fitted

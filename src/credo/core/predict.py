@@ -15,6 +15,7 @@ from credo.core.model import Model
 from credo.core.numeric import host_arrays
 from credo.core.pieces import in_pieces
 from credo.core.posterior import Draws
+from credo.core.precision import in_single, single
 from credo.core.predictive import Predictive
 from credo.errors import InputError
 from credo.memory import memory_told
@@ -90,13 +91,15 @@ def predict(
     posterior = fit.posterior if mode is None else fit.posterior.view(mode)
     on_disk = getattr(posterior, "on_disk", False)
     inputs = checked_inputs(fit, inputs)
-    posterior = posterior if on_disk else jax.device_put(posterior.joint_at([inputs]))
+    with single():
+        posterior = posterior if on_disk else jax.device_put(posterior.joint_at([inputs]))
     rows = len(jax.tree.leaves(inputs)[0])
     # Few rows are padded to one width: one program for them all, and a row's answer does not depend on its company.
     width = max(bucket(rows), FEW_ROWS)
     block_shape = jax.tree.map(lambda x: jax.ShapeDtypeStruct((width, *x.shape[1:]), x.dtype), inputs)
     # Traced at the width that most calls have, the program is then at hand for them.
-    shapes = output_shapes(key, posterior, model, block_shape, num_samples)
+    with single():
+        shapes = output_shapes(key, posterior, model, block_shape, num_samples)
     shape = shapes.outputs.shape
     per_row = 4 * shape[0] * shape[2]
     width = max(1, min(width, CHUNK_BYTES // per_row))
@@ -109,6 +112,7 @@ def predict(
         return jax.tree.map(lambda x: pad_rows(np.asarray(x[start : start + width]), width), inputs)
 
     @memory_told()
+    @in_single
     def compute(starts: Sequence[int]) -> list[Flat]:
         if not on_disk:
             return [_outputs(key, posterior, model, block(start), num_samples) for start in starts]

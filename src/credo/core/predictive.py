@@ -18,6 +18,7 @@ from credo.core.entropies import entropies
 from credo.core.likelihood import Likelihood
 from credo.core.mixture import Flat
 from credo.core.numeric import host_doubles, host_targets
+from credo.core.precision import single
 from credo.core.short import Card, some
 from credo.errors import InputError, Refusal
 
@@ -86,8 +87,9 @@ class Predictive(Card):
         for rows, draws in self._chunks():
             count = rows.stop - rows.start
             width = draws.outputs.shape[1]
-            padded = [jnp.asarray(pad_rows(x[rows], width)) for x in per_row]
-            result = function(self.likelihood, draws, *padded)
+            with single():
+                padded = [jnp.asarray(pad_rows(x[rows], width)) for x in per_row]
+                result = function(self.likelihood, draws, *padded)
             parts.append(jax.tree.map(lambda x, c=count: np.asarray(x)[:c], result))
         return jax.tree.map(lambda *x: np.concatenate(x), *parts)
 

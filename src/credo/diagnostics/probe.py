@@ -11,6 +11,7 @@ from credo.core import mixture
 from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.posterior import WeightPosterior
+from credo.core.precision import in_single
 from credo.core.predict import checked_inputs, disk_outputs
 from credo.core.tree import paths, take
 
@@ -63,6 +64,7 @@ def training_inputs(fit: Any, most: int = MOST_INPUTS) -> PyTree | None:
     return jax.tree.map(lambda x: np.asarray(x[rows]), source.inputs)
 
 
+@in_single
 def look(key: jax.Array, fit: Any, inputs: PyTree, num: int | None = None) -> Probe:
     """Draws of f at the inputs, as many as are stored (or 200 of each member); the prior's where they look alike."""
     inputs = checked_inputs(fit, inputs)

@@ -9,11 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from credo.core.method import Method, Phase
+from credo.core.precision import double, single
 
 
 def precision(method: Method) -> Any:
     """The context in which a method computes: double precision where it says so, never by the global flag."""
-    return jax.enable_x64(method.precision == "float64")
+    return double() if method.precision == "float64" else single()
 
 
 def shared_program(phase: Phase, phases: tuple[Phase, ...]) -> Phase:

@@ -369,8 +369,10 @@ class Loop:
             method, model = self.method(s), numbers(self.stages[s][1])
             if s:
                 before, before_model = self.method(s - 1), numbers(self.stages[s - 1][1])
-                start = points.eval_shape(before, before_model, carry.state)
-            carry = start_members.eval_shape(method, model, self.keys[s], self.data(), start)
+                with precision(before):
+                    start = points.eval_shape(before, before_model, carry.state)
+            with precision(method):
+                carry = start_members.eval_shape(method, model, self.keys[s], self.data(), start)
         return carry
 
     def _draw_structure(self, stage: int, phase: int) -> Any:
@@ -379,5 +381,6 @@ class Loop:
         member = one_member(self._like(stage))
         phases = self.phases(stage)
         kind = numbers(shared_program(phases[phase], phases))
-        info = step_shapes(self.batch_size, method, model, kind, plan, self.data(), member)[1]
+        with precision(method):
+            info = step_shapes(self.batch_size, method, model, kind, plan, self.data(), member)[1]
         return jax.tree.structure(info.draw if phases[phase].keeps_draws else None)
