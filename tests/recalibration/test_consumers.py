@@ -11,6 +11,7 @@ from credo.applications.active.acquisition import mean_draws
 from credo.applications.detection import suspicion
 from credo.errors import InputError, Refusal
 from credo.recalibration import split_conformal, temperature_scaling
+from credo.recalibration.unseen import with_settings
 from predictives import predictive
 
 N, K = 40, 5
@@ -79,6 +80,21 @@ def test_the_expected_class_is_that_of_the_scaled_probabilities(name):
 def test_the_expected_count_is_the_mean(name):
     given = predictive(COUNTS[name], outputs(1) / 4, width=16)
     np.testing.assert_allclose(credo.decide(given, value, actions=[0]).expected[:, 0], given.mean, rtol=1e-3)
+
+
+CORRECTED = {
+    "numbers": (REAL["heteroscedastic"], {"factor": 1.7}),
+    "counts": ((COUNTS["poisson"], 1), {"factor": 1.7}),
+    "classes": (CLASSES["categorical"], {"heat": 1.7, "share": 0.1, "frequencies": [0.5, 0.3, 0.2]}),
+}
+
+
+@pytest.mark.parametrize("name", CORRECTED)
+def test_the_expected_outcome_under_a_corrected_likelihood(name):
+    (likelihood, columns), settings = CORRECTED[name]
+    given = predictive(with_settings(likelihood, settings), outputs(columns) / 4, width=16)
+    mean = given.probs @ np.arange(3) if name == "classes" else given.mean
+    np.testing.assert_allclose(credo.decide(given, value, actions=[0]).expected[:, 0], mean, rtol=1e-3, atol=1e-4)
 
 
 def test_several_outputs_keep_their_own_means_and_scales():

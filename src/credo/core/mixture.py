@@ -87,29 +87,37 @@ def cdf(likelihood: Likelihood, draws: Flat, targets: jax.Array) -> jax.Array:
 @jax.jit
 def quantile(likelihood: Likelihood, draws: Flat, level: jax.Array) -> jax.Array:
     """The smallest y with P(Y ≤ y) ≥ level [n, k], by bisection of the mixture's CDF."""
+
+    def below(y: jax.Array) -> jax.Array:
+        return cdf(likelihood, draws, y) < level
+
     found = moments(likelihood, draws)
-    spread = jnp.sqrt(found["aleatoric"] + found["epistemic"])
-    search = _quantile_of_counts if likelihood.kind == "counts" else _quantile_of_reals
-    return search(lambda y: cdf(likelihood, draws, y) < level, found["mean"], spread, level)
+    if likelihood.kind != "counts":
+        return _quantile_of_reals(below, jnp.zeros_like(found["mean"]))
+    return _quantile_of_counts(below, found["mean"], jnp.sqrt(found["aleatoric"] + found["epistemic"]), level)
 
 
-def _quantile_of_reals(below: Below, mean: jax.Array, spread: jax.Array, level: jax.Array) -> jax.Array:
-    """Bisection over u in (−1, 1) with y = mean + spread · u/(1 − u²), which reaches every real number.
+def _quantile_of_reals(below: Below, like: jax.Array) -> jax.Array:
+    """Bisection over all floating-point numbers up to 10³⁰ in their order, as whole numbers: right to the last digit.
 
-    There is no bracket to find, and the CDF (slow to compile for some likelihoods) stands in the program once.
+    A bracket from mean and spread would be too wide where one draw extrapolates: then the steps are too long for the
+    others. The CDF (slow to compile for some likelihoods) stands in the program once.
     """
-    spread = jnp.clip(spread, 1e-6, 1e12)
+    whole: Any = jnp.int32 if like.dtype.itemsize == 4 else jnp.int64
+    lowest = jnp.iinfo(whole).min
 
-    def at(u: jax.Array) -> jax.Array:
-        return mean + spread * u / (1.0 - u * u)
+    def at(order: jax.Array) -> jax.Array:
+        # The bits of a negative number are those of its size and the sign.
+        return jax.lax.bitcast_convert_type(jnp.where(order >= 0, order, lowest - order), like.dtype)
 
     def halve(_: Any, ends: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         low, high = ends
-        middle = 0.5 * (low + high)
+        middle = (low >> 1) + (high >> 1) + (low & high & 1)  # their sum may be beyond all whole numbers
         lower = below(at(middle))
         return jnp.where(lower, middle, low), jnp.where(lower, high, middle)
 
-    return at(jax.lax.fori_loop(0, 30, halve, (jnp.full_like(mean, -1.0), jnp.full_like(mean, 1.0)))[1])
+    top = jax.lax.bitcast_convert_type(jnp.full_like(like, 1e30), whole)
+    return at(jax.lax.fori_loop(0, 8 * like.dtype.itemsize, halve, (-top, top))[1])
 
 
 def _quantile_of_counts(below: Below, mean: jax.Array, spread: jax.Array, level: jax.Array) -> jax.Array:

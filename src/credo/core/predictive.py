@@ -156,7 +156,7 @@ class Predictive(Card):
     def variance(self) -> np.ndarray:
         """Var[y] = aleatoric + epistemic; p(1 − p) for classes."""
         if self.kind == "classes":
-            return self.probs * (1 - self.probs)
+            return self.probs * sum_of_others(self.probs)
         return self.aleatoric + self.epistemic
 
     @property
@@ -291,6 +291,14 @@ class Predictive(Card):
     def mutual_information(self) -> np.ndarray:
         """What knowing θ would tell about y: H[p] − E_θ[H[p_θ]] ≥ 0, in nats."""
         return self._entropies["mutual_information"]
+
+
+def sum_of_others(probs: np.ndarray) -> np.ndarray:
+    """Σ_{d≠c} p_d of every class c [n, C]: 1 − p_c has no digits left where p_c is near 1."""
+    none = np.zeros_like(probs[..., :1])
+    before = np.concatenate([none, np.cumsum(probs[..., :-1], -1)], -1)
+    after = np.concatenate([none, np.cumsum(probs[..., :0:-1], -1)], -1)[..., ::-1]
+    return before + after
 
 
 def check_columns(shape: tuple[int, ...], columns: int) -> None:

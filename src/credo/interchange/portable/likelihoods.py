@@ -6,17 +6,19 @@ from typing import Any
 import numpy as np
 
 from credo.interchange.portable.special import (
+    HALF_LOG_2PI,
     betainc,
+    deviance,
     gammaincc,
     log_gamma,
     log_rate,
+    log_ratio,
     logsumexp,
     ndtr,
     sigmoid,
     softplus,
+    stirling_error,
 )
-
-HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 
 
 class Real:
@@ -81,10 +83,13 @@ class Counts:
         self.square = np.asarray(settings.get("correction", {}).get("factor", 1.0)) ** 2  # variance is so much larger
         self.poisson = self.log_r is None and bool((self.square == 1).all())
 
-    def inverse(self, eta: np.ndarray) -> np.ndarray:
-        """1/r of a negative binomial with this variance."""
+    def shape(self, eta: np.ndarray) -> np.ndarray:
+        """log r of the negative binomial with this variance."""
+        if (self.square == 1).all():
+            return np.broadcast_to(self.log_r, eta.shape)
         own = 0.0 if self.log_r is None else np.exp(-self.log_r)
-        return np.maximum((self.square - 1) * np.exp(-eta) + self.square * own, 1e-8)
+        mean = np.maximum(np.exp(eta), 1e-30)
+        return -np.log(np.maximum((self.square - 1) / mean + self.square * own, 1e-8))
 
     def mean(self, outputs: np.ndarray) -> np.ndarray:
         """The rate."""
@@ -103,19 +108,26 @@ class Counts:
         if self.poisson:
             below = gammaincc(count, np.exp(eta))
         else:
-            log_r = -np.log(self.inverse(eta))
+            log_r = self.shape(eta)
             below = betainc(np.exp(log_r), count, sigmoid(log_r - eta), sigmoid(eta - log_r))
         return np.where(y < 0, 0.0, below)
 
     def log_prob(self, outputs: np.ndarray, y: np.ndarray) -> np.ndarray:
         """log p(y | f) [draw, n], summed over the entries of y."""
         eta = log_rate(outputs)
+        mu, y, none = np.exp(eta), np.maximum(y, 1.0), y <= 0
+        log_y = np.log(y)
+        # Loader's form: y log λ − log y! cancels where counts are large
         if self.poisson:
-            return (y * eta - np.exp(eta) - log_gamma(y + 1)).sum(-1)
-        log_r = -np.log(self.inverse(eta))
-        r, gap = np.exp(log_r), log_r - eta
-        norm = log_gamma(y + r) - log_gamma(r) - log_gamma(y + 1)
-        return (norm - r * softplus(-gap) - y * softplus(gap)).sum(-1)
+            found = -y * deviance(eta - log_y) - stirling_error(y) - 0.5 * log_y - HALF_LOG_2PI
+            return np.where(none, -mu, found).sum(-1)
+        log_r = self.shape(eta)
+        r = np.exp(log_r)
+        shift = log_ratio(y, mu, r)
+        misfit = r * deviance(shift) + y * deviance(shift + eta - log_y)
+        stirling = stirling_error(r + y) - stirling_error(r) - stirling_error(y)
+        found = stirling - misfit + 0.5 * (log_r - np.log(r + y) - log_y) - HALF_LOG_2PI
+        return np.where(none, -r * softplus(eta - log_r), found).sum(-1)
 
 
 class Classes:

@@ -11,8 +11,10 @@ from credo.interchange.portable.networks import Weights, network_outputs
 from credo.interchange.portable.special import logsumexp
 
 CHUNK_BYTES = 2**26
-HALVINGS = 90  # at most; ten are the rule
-CLOSE = 1e-10
+STEPS = 200  # at most; ten are the rule
+CLOSE = 1e-10  # to the level
+NARROW = 1e-15  # between ends that are one, where the distribution function jumps past the level
+MOST = 1e18  # of a count, as in the library
 
 
 class Mixture:
@@ -74,10 +76,7 @@ class Mixture:
         return self._each(lambda outputs, own: self._average(self.likelihood.cdf(outputs, own)), y)
 
     def quantile(self, level: float) -> np.ndarray:
-        """The smallest y with P(Y ≤ y) ≥ level [n, k], by cutting brackets of the mixture's distribution function.
-
-        y = mean + spread · u/(1 − u²) with u in (−1, 1) reaches every number, so there is no bracket to find.
-        """
+        """The smallest y with P(Y ≤ y) ≥ level [n, k], by cutting brackets of the mixture's distribution function."""
         cut = self._cut_counts if self.likelihood.kind == "counts" else self._cut
         return self._each(lambda outputs: cut(outputs, level))
 
@@ -88,6 +87,7 @@ class Mixture:
         return found
 
     def _scale(self, outputs: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+        """y = mean + spread · u/(1 − u²) of u in (−1, 1) reaches every number, so that there is no bracket to find."""
         found = self._moments(outputs)
         spread = np.clip(np.sqrt(found["aleatoric"] + found["epistemic"]), 1e-6, 1e12)
 
@@ -103,11 +103,11 @@ class Mixture:
         low = np.full(self.likelihood.mean(outputs).shape[1:], -1.0)
         high, below_low, above_high = -low, np.full_like(low, -level), np.full_like(low, 1 - level)
         best, error, side = low, np.ones_like(low), np.zeros_like(low)
-        for step in range(HALVINGS):
-            open_ = (error >= CLOSE) & (high - low >= CLOSE)
+        for step in range(STEPS):
+            open_ = (error >= CLOSE) & (high - low >= NARROW)
             if not open_.any():
                 break
-            place = 0.5 if step % 4 == 3 else below_low / (below_low - above_high)
+            place = 0.5 if step % 3 == 2 else below_low / (below_low - above_high)
             middle = low + (high - low) * place
             value = self._below(outputs, at(middle), open_) - level
             nearer, below = open_ & (np.abs(value) < error), value < 0
@@ -121,18 +121,30 @@ class Mixture:
         return at(np.where(error < CLOSE, best, high))
 
     def _cut_counts(self, outputs: np.ndarray, level: float) -> np.ndarray:
-        """Halving, until the ends are neighbours among the whole numbers."""
-        at = self._scale(outputs)
-        low = np.full(outputs.shape[1:], -1.0)
-        high = -low
-        for _ in range(60):
-            open_ = np.floor(at(high)) - np.maximum(np.floor(at(low)), -1.0) > 1
+        """Halving of whole numbers between Cantelli's ends mean ± spread √odds, in equal parts of log(y + 2).
+
+        One draw that extrapolates can make mean and spread huge and leave the quantile small.
+        """
+        found = self._moments(outputs)
+        mean = np.minimum(found["mean"], MOST)
+        spread = np.maximum(np.sqrt(found["aleatoric"] + found["epistemic"]), 1e-6)
+        slack = 1.0 + 1e-9 * (mean + spread)  # what rounding may have moved the ends by
+        low = np.floor(np.maximum(mean - spread * np.sqrt((1.0 - level) / level) - slack, -1.0))
+        high = np.floor(np.minimum(mean + spread * np.sqrt(level / (1.0 - level)) + slack, MOST))
+        while True:
+            middle = np.clip(np.floor(np.sqrt((low + 2.0) * (high + 2.0))) - 2.0, low + 1.0, high - 1.0)
+            open_ = (middle > low) & (middle < high)
             if not open_.any():
-                break
-            middle = 0.5 * (low + high)
-            below = self._below(outputs, at(middle), open_) < level
+                return high
+            below = self._below(outputs, middle, open_) < level
             low, high = np.where(open_ & below, middle, low), np.where(open_ & ~below, middle, high)
-        return np.floor(at(high))
+
+
+def _others(probs: np.ndarray) -> np.ndarray:
+    """Σ_{d≠c} p_d of every class c: 1 − p_c has no digits left where p_c is near 1."""
+    none = np.zeros_like(probs[:, :1])
+    before = np.concatenate([none, np.cumsum(probs[:, :-1], -1)], -1)
+    return before + np.concatenate([none, np.cumsum(probs[:, :0:-1], -1)], -1)[:, ::-1]
 
 
 class Computed:
@@ -204,7 +216,7 @@ class Prediction:
     @property
     def variance(self) -> np.ndarray:
         """Var[y]; p(1 − p) for classes."""
-        return self.mean * (1 - self.mean) if self.kind == "classes" else self.aleatoric + self.epistemic
+        return self.mean * _others(self.mean) if self.kind == "classes" else self.aleatoric + self.epistemic
 
     @property
     def std(self) -> np.ndarray:

@@ -12,6 +12,7 @@ import numpy as np
 GAMMA_LIMIT, BETA_NORMAL, BETA_LIMIT = 30.0, 7.0, 200.0
 LINEAR_FROM = 30.0
 TINY = 1e-300
+HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 _erfc = np.frompyfunc(math.erfc, 1, 1)
 _lgamma = np.frompyfunc(math.lgamma, 1, 1)
 
@@ -60,6 +61,27 @@ def log_rate(outputs: np.ndarray) -> np.ndarray:
     return np.minimum(outputs, LINEAR_FROM) + np.log1p(np.maximum(outputs - LINEAR_FROM, 0.0))
 
 
+def log_ratio(y: np.ndarray, mu: np.ndarray, r: np.ndarray) -> np.ndarray:
+    """log (r + y)/(r + μ), with all its digits when y is near μ and finite when they are far apart."""
+    gap = (y - mu) / (r + mu)
+    near = np.abs(gap) < 0.5
+    return np.where(near, np.log1p(np.where(near, gap, 0.0)), np.log(r + y) - np.log(r + mu))
+
+
+def deviance(delta: np.ndarray) -> np.ndarray:
+    """eᵟ − 1 − δ ≥ 0: how far a rate eᵟ times the count is from it."""
+    with np.errstate(over="ignore"):
+        return np.expm1(delta) - delta
+
+
+def stirling_error(x: np.ndarray) -> np.ndarray:
+    """log Γ(x + 1) − (x + ½) log x + x − ½ log 2π for x > 0, without cancellation (Loader 2000)."""
+    small = x < 10
+    low, high = np.where(small, x, 1.0), np.where(small, 10.0, x)
+    exact = log_gamma(low + 1) - (low + 0.5) * np.log(low) + low - HALF_LOG_2PI
+    return np.where(small, exact, (1 / 12 - (1 / 360 - 1 / (1260 * high**2)) / high**2) / high)
+
+
 def gammaincc(a: np.ndarray, x: np.ndarray) -> np.ndarray:
     """Q(a, x) = P(Poisson(x) < a) for a > 0 and x ≥ 0."""
     a, x = np.broadcast_arrays(np.asarray(a, float), np.asarray(x, float))
@@ -80,7 +102,7 @@ def _where(choices: list[tuple[np.ndarray, Any]], *arguments: np.ndarray) -> np.
 def _gamma_normal(a: np.ndarray, x: np.ndarray) -> np.ndarray:
     """Peizer and Pratt (1968)."""
     rate = np.maximum(x, 1e-30)
-    return ndtr((a - 1 / 3 - rate + 0.02 / a) * np.sqrt((1 + _peizer(a - 0.5, rate)) / rate))
+    return ndtr((a - 1 / 3 - rate + 0.02 / a) * np.sqrt(_peizer(a - 0.5, rate) / rate))
 
 
 def _gamma_front(a: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -150,7 +172,7 @@ def _beta_normal(a: np.ndarray, b: np.ndarray, x: np.ndarray, y: np.ndarray) -> 
     x, y = np.maximum(x, 1e-30), np.maximum(y, 1e-30)
     total = a + b - 1
     distance = (a - 1 / 3) * y - (b - 1 / 3) * x + 0.02 * (y / a - x / b + (y - 0.5) / (a + b))
-    spread = 1 + y * _peizer(a - 0.5, total * x) + x * _peizer(b - 0.5, total * y)
+    spread = y * _peizer(a - 0.5, total * x) + x * _peizer(b - 0.5, total * y)
     return ndtr(-distance * np.sqrt(np.maximum(spread, 0.0) / ((total + 1 / 6) * x * y)))
 
 
@@ -165,6 +187,7 @@ def _beta_gamma(a: np.ndarray, b: np.ndarray, x: np.ndarray, y: np.ndarray) -> n
 
 
 def _peizer(value: np.ndarray, expected: np.ndarray) -> np.ndarray:
+    """1 + g(r) with g(r) = (1 − r² + 2 r log r)/(1 − r)² at r = value/expected, as 2(1 − r + r log r)/(1 − r)²."""
     gap = (expected - value) / expected
     near = np.abs(gap) < 0.2
     small = np.where(near, gap, 0.0)
@@ -172,7 +195,7 @@ def _peizer(value: np.ndarray, expected: np.ndarray) -> np.ndarray:
     for k in range(6, 0, -1):
         series = small * (series + 2 / ((k + 1) * (k + 2)))
     ratio = np.where(near, 0.5, np.clip(1 - gap, 1e-9, 1e9))
-    return np.where(near, series, (1 - ratio**2 + 2 * ratio * np.log(ratio)) / (1 - ratio) ** 2)
+    return np.where(near, 1 + series, 2 * (1 - ratio + ratio * np.log(ratio)) / (1 - ratio) ** 2)
 
 
 def _nonzero(x: np.ndarray) -> np.ndarray:
