@@ -131,10 +131,14 @@ def test_callbacks_see_progress_and_can_stop():
 
 
 def test_ctrl_c_leaves_a_usable_fit():
-    run("bayes_by_backprop", steps=10, batch_size=16)
-    timer = threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT))
-    timer.start()
-    fit = run("bayes_by_backprop", steps=10**8, batch_size=16)
+    timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
+    started = []
+
+    def start(event):
+        if not started:  # before the first block there is nothing to use
+            started.append(timer.start())
+
+    fit = run("bayes_by_backprop", steps=10**8, batch_size=16, callbacks=[start])
     assert fit.status.outcome == "interrupted"
     assert np.isfinite(credo.predict(jax.random.key(0), fit, PROBLEM.inputs).mean).all()
 
