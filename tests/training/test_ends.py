@@ -185,6 +185,7 @@ def test_a_lock_leaves_nothing_behind(tmp_path):
 
 
 def test_fits_comparisons_and_searches_hold_their_folder(holder, tmp_path):
+    from credo.applications.active import learn
     from credo.applications.optimise import Float, Optimizer, Space
 
     place, said = tmp_path / "run", "Another run is writing to"
@@ -196,6 +197,9 @@ def test_fits_comparisons_and_searches_hold_their_folder(holder, tmp_path):
     search = Optimizer(Space({"x": Float(0.0, 1.0)}), "random")
     with pytest.raises(InputError, match=said):
         search.minimise(lambda point: point["x"], 2, place)
+    model = credo.Model(credo.networks.mlp([]), credo.priors.normal(), credo.likelihoods.gaussian(0.1))
+    with pytest.raises(InputError, match=said):
+        learn(jax.random.key(0), model, np.zeros((9, 1)), np.zeros(9), "map", start=2, batch=1, budget=3, folder=place)
     assert list(place.iterdir()) == []
 
 

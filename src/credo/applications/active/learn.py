@@ -17,6 +17,7 @@ from credo.core.model import Model
 from credo.core.numeric import host_arrays
 from credo.core.predict import predict
 from credo.errors import InputError
+from credo.locks import locked
 from credo.registry import build_method
 from credo.training.config import plain
 from credo.training.fit import Fit, fit
@@ -98,39 +99,40 @@ def learn(
         "epochs": epochs, "batch_size": batch_size, "rows": total, "scored": test is not None,
     }  # fmt: skip
     place = None if folder is None else Path(folder)
-    before = None if place is None else ActiveLearning.read(place, settings)
-    result = before or ActiveLearning(acquisition, [int(r) for r in first], [], {}, [])
-    if len(result.rows) < budget and result.sizes[-1:] == [len(result.rows)]:
-        result.forget_last()  # the budget was smaller then: the last fit is needed again, to choose
-    targets = np.asarray(ask(np.array(result.rows)))
-    if len(targets) != len(result.rows):
-        raise InputError(f"Asked for the labels of {len(result.rows)} rows and got {len(targets)}.")
-    options: dict[str, Any] = {"steps": steps, "epochs": epochs, "batch_size": batch_size, "progress": progress}
-    options["capacity"] = bucket(budget)
-    while not result.sizes or result.sizes[-1] < budget:
-        began = time.perf_counter()
-        # A round is known by its number of labels: a run that goes on draws what it would have drawn.
-        key_fit, key_score, key_choice = jax.random.split(jax.random.fold_in(key, len(result.rows)), 3)
-        data = (jax.tree.map(lambda x: x[result.rows], pool), targets)
-        with part_of_more():
-            result.fit = fit(key_fit, model, data, method, **options)
-        result.sizes.append(len(result.rows))
-        if test is not None:
-            _score(result, key_score, result.fit, test, num_samples)
-        more = min(batch, budget - len(result.rows))
-        if more:
-            new = _chosen(key_choice, result, pool, more, acquisition, candidates, num_samples)
-            answers = np.asarray(ask(new))
-            if len(answers) != len(new):
-                raise InputError(f"Asked for the labels of {len(new)} rows and got {len(answers)}.")
-            targets = np.concatenate([targets, answers])
-            result.rows += [int(r) for r in new]
-        result.seconds.append(time.perf_counter() - began)
-        if place is not None:
-            result.write(place, settings)
-        if callback is not None:
-            callback(result)
-    return result
+    with locked(place):
+        before = None if place is None else ActiveLearning.read(place, settings)
+        result = before or ActiveLearning(acquisition, [int(r) for r in first], [], {}, [])
+        if len(result.rows) < budget and result.sizes[-1:] == [len(result.rows)]:
+            result.forget_last()  # the budget was smaller then: the last fit is needed again, to choose
+        targets = np.asarray(ask(np.array(result.rows)))
+        if len(targets) != len(result.rows):
+            raise InputError(f"Asked for the labels of {len(result.rows)} rows and got {len(targets)}.")
+        options: dict[str, Any] = {"steps": steps, "epochs": epochs, "batch_size": batch_size, "progress": progress}
+        options["capacity"] = bucket(budget)
+        while not result.sizes or result.sizes[-1] < budget:
+            began = time.perf_counter()
+            # A round is known by its number of labels: a run that goes on draws what it would have drawn.
+            key_fit, key_score, key_choice = jax.random.split(jax.random.fold_in(key, len(result.rows)), 3)
+            data = (jax.tree.map(lambda x: x[result.rows], pool), targets)
+            with part_of_more():
+                result.fit = fit(key_fit, model, data, method, **options)
+            result.sizes.append(len(result.rows))
+            if test is not None:
+                _score(result, key_score, result.fit, test, num_samples)
+            more = min(batch, budget - len(result.rows))
+            if more:
+                new = _chosen(key_choice, result, pool, more, acquisition, candidates, num_samples)
+                answers = np.asarray(ask(new))
+                if len(answers) != len(new):
+                    raise InputError(f"Asked for the labels of {len(new)} rows and got {len(answers)}.")
+                targets = np.concatenate([targets, answers])
+                result.rows += [int(r) for r in new]
+            result.seconds.append(time.perf_counter() - began)
+            if place is not None:
+                result.write(place, settings)
+            if callback is not None:
+                callback(result)
+        return result
 
 
 def _first_rows(key: jax.Array, start: int | np.ndarray, total: int) -> np.ndarray:
