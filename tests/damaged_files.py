@@ -1,18 +1,16 @@
 """Reads damaged Arrow, Feather and Parquet files of every column type; run as a program, because a reader may crash.
 
-`python damaged_files.py FOLDER FIRST COUNT` prints each seed before it reads, and what came of it.
+`python damaged_files.py FOLDER FIRST COUNT` says what came of each seed.
 """
 
 import datetime
 import decimal
-import os
 import random
-import sys
-import traceback
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+
+from seeded import main
 
 ROWS = 20
 FORMS = ("parquet", "snappy", "checked", "feather", "lz4", "stream")
@@ -93,16 +91,6 @@ def one(folder, made, seed):
     return "read"
 
 
-def main(folder, first, count):
-    made = columns()
-    for seed in range(first, first + count):
-        print(f"seed {seed}", flush=True)
-        try:
-            print(one(folder, made, seed), flush=True)
-        except Exception:
-            traceback.print_exc(file=sys.stdout)
-            os._exit(1)
-
-
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))
+    made = columns()
+    main(lambda folder, seed: one(folder, made, seed))

@@ -315,3 +315,12 @@ def test_a_category_of_held_out_rows_alone_does_not_stop_predictions(credo, tmp_
     result = credo("predict", tmp_path / "run", tmp_path / "t.csv", "--out", tmp_path / "p.csv")
     assert result.exit_code == 0, result.stderr
     assert len(pd.read_csv(tmp_path / "p.csv")) == 60
+
+
+def test_a_sentence_stays_one_line_whatever_it_quotes(credo, tmp_path):
+    frame = regression_frame().astype({"price": object})
+    frame["price"] = ["two\nlines", "\x1b[2J\x1b[31mred"] * 29 + ["a\nb", "fine"]
+    path = written(frame)(tmp_path)
+    result = credo("fit", path, "--target", "price", *QUICK, "--holdout", "0", "--out", tmp_path / "run")
+    check(result, "only one training row")
+    assert "\x1b" not in result.stderr

@@ -1,10 +1,6 @@
 """A damaged Arrow, Feather or Parquet file is read or refused in a sentence; it never ends the process."""
 
 import json
-import subprocess
-import sys
-from collections import Counter
-from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
@@ -14,27 +10,18 @@ import pytest
 import damaged_files
 from credo.data.tables import read_table
 from credo.errors import InputError
-
-
-def survivors(folder, first, count):
-    program = Path(damaged_files.__file__)
-    command = [sys.executable, str(program), str(folder), str(first), str(count)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=3000)
-    lines = done.stdout.splitlines()
-    last = next((i for i in range(len(lines) - 1, -1, -1) if lines[i].startswith("seed ")), 0)
-    assert done.returncode == 0, f"exit {done.returncode} at {lines[last:]} {done.stderr[-2000:]}"
-    return Counter(line for line in lines if not line.startswith("seed "))
+from seeded import survivors
 
 
 def test_damaged_files_do_no_harm(tmp_path):
-    found = survivors(tmp_path, 0, 300)
+    found = survivors(damaged_files, tmp_path, 0, 300)
     assert found.total() == 300
     assert min(found["read"], found["refused"]) > 50  # both ways are tried
 
 
 @pytest.mark.full
 def test_many_damaged_files_do_no_harm(tmp_path):
-    assert survivors(tmp_path, 1000, 5000).total() == 5000
+    assert survivors(damaged_files, tmp_path, 1000, 5000).total() == 5000
 
 
 @pytest.mark.parametrize("form", damaged_files.FORMS)

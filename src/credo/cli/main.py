@@ -71,7 +71,9 @@ class Commands(TyperGroup):
 
 
 def _fail(sentence: str) -> int:
-    say(f"Error: {sentence}")
+    # A sentence may quote a cell, whose line breaks and control characters are shown, not done.
+    shown = "".join(c if c.isprintable() or "\ud800" <= c <= "\udfff" else repr(c)[1:-1] for c in sentence)
+    say(f"Error: {shown}")
     return USAGE
 
 
