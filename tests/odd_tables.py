@@ -136,7 +136,7 @@ def options_of(rng, frame):
         "--batch-size": ["1", "8", "9" * 30],
         "--network": ["mlp:3", "mlp:", "mlp:5²", "mlp:0", "mlp:99999999999", "shallow:3", "mlp:3:tan", "mlp:٣", "cnn"],
         "--method": ["map", "hmc", "deep_ensemble", "gibbs", "laplace", "nuts", "mapp"],
-        "--set": ["learning_rate=0.1", "learning_rate=inf", "prior=normal:1", "prior=normal:x", "noise=-1", "a", "=", "b=1",
+        "--set": ["learning_rate=0.1", "learning_rate=inf", "prior=normal:1", "prior=normal:x", "noise=-1", "a", "b=1",
                   "likelihood=student_t", "likelihood=poisson", "temperature=0", "warmup=" + "9" * 30],
         "--weights": names, "--split-by": names, "--time": names, "--drop": names,
     }  # fmt: skip
@@ -168,7 +168,7 @@ def one(folder, seed):
 
 def stopped_before_the_fit():
     """Let `credo fit` end where its first step would be taken, after a round through what is saved and encoded."""
-    from credo.cli import train
+    from credo.cli import fit, train
     from credo.data.encoder import TableEncoder
     from credo.errors import InputError
 
@@ -181,11 +181,9 @@ def stopped_before_the_fit():
             assert np.isfinite(inputs).all()
         except InputError:
             pass
-        metrics = {"train_rows": len(prepared.train.rows), "test_rows": 0, "seconds_fit": 0.0}
-        told = {"run": str(out), "task": encoder.task, "target": encoder.target, "method": "map", "features": 1}
-        return told | {"ok": True, "status": "The fit finished.", "notes": [], "metrics": metrics}
 
     train.train = instead
+    fit.finish = lambda summary, as_json: None
 
 
 if __name__ == "__main__":
