@@ -68,28 +68,34 @@ def set_up() -> int:
     Only the first call acts. Returns the number of devices, 0 where the user has decided or there is one core, and
     `TOO_LATE` where JAX has been used, so that it keeps the devices that it has.
     """
-    import jax
+    from jax import config
 
-    if not jax.config.jax_compilation_cache_dir:
-        jax.config.update("jax_compilation_cache_dir", str(cache_folder()))
+    if not getattr(config, "jax_compilation_cache_dir", None):
+        config.update("jax_compilation_cache_dir", str(cache_folder()))
         if "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS" not in os.environ:
-            jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
+            config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if cores < 2 or jax.config.jax_num_cpu_devices >= 1 or _flags_say():
+    if cores < 2 or _devices() >= 1 or _flags_say():
         return 0
-    return cores if _devices(cores) else TOO_LATE
+    return cores if _set_devices(cores) else TOO_LATE
 
 
 def _flags_say() -> bool:
     return "device_count" in os.environ.get("XLA_FLAGS", "")
 
 
-def _devices(number: int) -> bool:
+def _devices() -> int:
+    from jax import config
+
+    return getattr(config, "jax_num_cpu_devices", -1)
+
+
+def _set_devices(number: int) -> bool:
     """Set the number of CPU devices; False where JAX has been used."""
-    import jax
+    from jax import config
 
     try:
-        jax.config.update("jax_num_cpu_devices", number)
+        config.update("jax_num_cpu_devices", number)
     except RuntimeError:
         return False
     return True
@@ -101,8 +107,8 @@ def configure() -> None:
     import jax
 
     given = set_up()
-    if given > 0 and _flags_say() and jax.config.jax_num_cpu_devices == given:
-        _devices(-1)  # XLA's flags were set after JAX was imported: the user's word counts
+    if given > 0 and _flags_say() and _devices() == given:
+        _set_devices(-1)  # XLA's flags were set after JAX was imported: the user's word counts
     if given == TOO_LATE and jax.default_backend() == "cpu":
         import warnings
 
