@@ -17,6 +17,7 @@ from credo.core.model import Model
 from credo.core.numeric import has_nan
 from credo.core.posterior import Posterior
 from credo.core.predict import FEW_ROWS, is_shape, output_shapes
+from credo.core.short import fields_in_short
 from credo.core.tree import paths
 from credo.diagnostics.diagnose import Diagnostics
 from credo.errors import ArtifactError, InputError, Refusal
@@ -41,6 +42,8 @@ class Run:
     table: dict[str, Any]
     heldout: dict[str, np.ndarray]
     versions: dict[str, Any]
+
+    __repr__ = fields_in_short
 
 
 def open_run(folder: Any, network: Any = None) -> Run:

@@ -95,3 +95,14 @@ def test_estimators_are_short_and_have_a_table():
     fitted = BayesianRegressor("map", [4], steps=5, random_state=0).fit(*DATA)
     assert len(repr(fitted)) < LONGEST
     assert len(repr(fitted.fit_)) < LONGEST
+
+
+def test_results_that_hold_arrays_are_short():
+    from credo.applications import effects, partial_dependence
+    from credo.diagnostics import loo
+
+    fit = credo.fit(KEY, PROBLEM.model(), DATA, "laplace", steps=50)
+    for thing in (effects(KEY, fit), partial_dependence(KEY, fit, DATA[0], 0), loo(fit, DATA)):
+        assert len(repr(thing)) < 3 * LONGEST, repr(thing)
+        assert "\n" not in repr(thing)
+        assert "array(" not in repr(thing)

@@ -15,6 +15,7 @@ from credo.applications.functions import Functions, drawn_functions
 from credo.core.model import Model
 from credo.core.numeric import host_doubles
 from credo.core.predict import predict
+from credo.core.short import fields_in_short
 from credo.errors import InputError
 from credo.likelihoods import gaussian
 from credo.networks import Recurrent, shallow
@@ -40,6 +41,8 @@ class Autoregression:
     series: np.ndarray
     shift: float
     scale: float
+
+    __repr__ = fields_in_short
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from credo.core.short import fields_in_short
 from credo.errors import InputError
 
 
@@ -29,6 +30,8 @@ class Backtest:
 
     paths: np.ndarray
     values: np.ndarray
+
+    __repr__ = fields_in_short
 
     @property
     def horizon(self) -> int:

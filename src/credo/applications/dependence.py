@@ -15,6 +15,7 @@ from credo.core.batch import pad_rows
 from credo.core.model import Model
 from credo.core.pieces import in_pieces
 from credo.core.predict import CHUNK_BYTES, checked_inputs
+from credo.core.short import fields_in_short
 from credo.errors import InputError, Refusal
 
 PyTree = Any
@@ -38,6 +39,8 @@ class PartialDependence:
     draws: np.ndarray
     log_weights: np.ndarray | None = None
     level: float = 0.9
+
+    __repr__ = fields_in_short
 
     @property
     def mean(self) -> np.ndarray:

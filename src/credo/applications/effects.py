@@ -20,6 +20,7 @@ from credo.applications.dependence import (
 )
 from credo.applications.grid import MOST_POINTS, as_grid, grid_of
 from credo.applications.selection import HOW, chances
+from credo.core.short import fields_in_short
 from credo.diagnostics.probe import training_inputs
 from credo.errors import InputError
 
@@ -44,6 +45,8 @@ class Effects:
     linear: float | None = None
     outputs: tuple[str, ...] = ()
     note: str = ""
+
+    __repr__ = fields_in_short
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 
 from credo.core.predictive import Predictive
+from credo.core.short import fields_in_short
 from credo.errors import InputError
 
 
@@ -26,6 +27,8 @@ class Forecast:
     """
 
     paths: np.ndarray
+
+    __repr__ = fields_in_short
 
     @property
     def horizon(self) -> int:
@@ -74,6 +77,8 @@ class OneStep:
 
     predictive: Predictive
     values: np.ndarray
+
+    __repr__ = fields_in_short
 
     @property
     def mean(self) -> np.ndarray:

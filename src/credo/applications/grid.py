@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from credo.core.numeric import host_array
+from credo.core.short import fields_in_short
 from credo.errors import InputError
 
 MOST_POINTS = 40
@@ -22,6 +23,8 @@ class Grid:
 
     values: np.ndarray
     shares: np.ndarray
+
+    __repr__ = fields_in_short
 
     def __len__(self) -> int:
         return len(self.values)

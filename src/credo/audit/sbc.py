@@ -20,6 +20,7 @@ from credo.audit.uniformity import Uniformity, uniformity
 from credo.core.batch import Batch
 from credo.core.model import Model
 from credo.core.network import Variables
+from credo.core.short import fields_in_short
 from credo.core.tree import paths
 from credo.errors import InputError
 from credo.likelihoods.gaussian import gaussian
@@ -96,6 +97,8 @@ class Calibration:
     draws: int
     tests: list[Uniformity]
     false_alarms: float
+
+    __repr__ = fields_in_short
 
     @property
     def passed(self) -> bool:

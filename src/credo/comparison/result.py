@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
+from credo.core.short import fields_in_short
+
 RESAMPLES = 2000
 OVERRUN = 1.5  # times the budget, compilation aside, beyond which a fit is marked
 
@@ -41,6 +43,8 @@ class Comparison:
     rowwise: dict[str, dict[str, np.ndarray]] = dataclasses.field(repr=False)
     split_by: str | None = None
     budget: float | None = None
+
+    __repr__ = fields_in_short
 
     @property
     def best(self) -> str:

@@ -11,6 +11,7 @@ from credo import metrics
 from credo.continual.tasks import Task, with_head
 from credo.core.predict import predict
 from credo.core.predictive import Predictive
+from credo.core.short import fields_in_short
 from credo.errors import InputError
 from credo.training.fit import Fit
 
@@ -37,6 +38,8 @@ class Continual:
     coresets: list[np.ndarray]
     seconds: list[float]
     heads: str = "single"
+
+    __repr__ = fields_in_short
 
     @property
     def posteriors(self) -> list[Any]:

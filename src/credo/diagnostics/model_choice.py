@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from credo.core.draws import log_likelihood_draws
+from credo.core.short import fields_in_short
 from credo.diagnostics.best_mixture import best_mixture
 from credo.diagnostics.chains import ess
 from credo.diagnostics.data import canonical
@@ -44,6 +45,8 @@ class Elpd:
     pareto_k: np.ndarray | None = dataclasses.field(repr=False, default=None)
     good_k: float | None = None
     sentences: tuple[str, ...] = ()
+
+    __repr__ = fields_in_short
 
     def __str__(self) -> str:
         first = f"elpd_{self.kind} is {self.elpd:.1f} ± {self.se:.1f}, with {self.p:.1f} effective parameters."

@@ -10,6 +10,7 @@ import numpy as np
 from credo.core.draws import log_likelihood_draws
 from credo.core.model import Model
 from credo.core.posterior import WeightPosterior
+from credo.core.short import fields_in_short
 from credo.core.tree import take
 from credo.diagnostics.data import canonical
 from credo.errors import InputError, NoDensity
@@ -33,6 +34,8 @@ class ParetoK:
     good: float
     ess: float
     log_weights: np.ndarray = dataclasses.field(repr=False)
+
+    __repr__ = fields_in_short
 
     @property
     def ok(self) -> bool:

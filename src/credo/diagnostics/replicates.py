@@ -10,6 +10,7 @@ import numpy as np
 
 from credo.core.draws import function_draws
 from credo.core.posterior import Draws
+from credo.core.short import fields_in_short
 from credo.diagnostics.data import canonical
 from credo.diagnostics.inference_data import replicate
 from credo.errors import InputError
@@ -35,6 +36,8 @@ class PredictiveCheck:
     observed: float
     replicated: np.ndarray = dataclasses.field(repr=False)
     p_value: float
+
+    __repr__ = fields_in_short
 
     def __str__(self) -> str:
         low, high = np.quantile(self.replicated, [0.05, 0.95])

@@ -14,6 +14,7 @@ import numpy as np
 
 from credo.core.predict import predict
 from credo.core.predictive import Predictive
+from credo.core.short import fields_in_short
 from credo.metrics import summarise
 from credo.report.views import View, views
 
@@ -63,6 +64,8 @@ class RunData:
     source: str | None = None
     split_by: str | None = None
     groups: np.ndarray | None = None
+
+    __repr__ = fields_in_short
 
     @classmethod
     def from_predictions(

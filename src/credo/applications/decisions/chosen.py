@@ -9,6 +9,7 @@ import numpy as np
 
 from credo.applications.decisions.risk import Mean, Risk
 from credo.applications.decisions.utilities import Amount, Utility
+from credo.core.short import fields_in_short
 from credo.errors import InputError
 
 if TYPE_CHECKING:
@@ -58,6 +59,8 @@ class Decisions:
     amounts: np.ndarray | None = None
     plug_in_amounts: np.ndarray | None = None
     abstain: float | None = None
+
+    __repr__ = fields_in_short
 
     def __len__(self) -> int:
         return len(self.best)

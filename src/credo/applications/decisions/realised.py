@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from credo.applications.decisions.chosen import Decisions
+from credo.core.short import fields_in_short
 from credo.errors import InputError
 from credo.metrics.bootstrap import Interval, bootstrap
 
@@ -36,6 +37,8 @@ class Realised:
     rows: np.ndarray = dataclasses.field(repr=False)
     against: str = "the point prediction"
     level: float = 0.9
+
+    __repr__ = fields_in_short
 
     def __str__(self) -> str:
         return "\n".join(

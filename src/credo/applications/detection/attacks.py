@@ -12,6 +12,7 @@ from credo.applications.detection.climb import climb, noise
 from credo.core.batch import bucket, pad_rows
 from credo.core.numeric import host_targets
 from credo.core.predict import checked_inputs, predict
+from credo.core.short import fields_in_short
 from credo.errors import InputError, Refusal
 from credo.training.progress import tracked
 
@@ -120,6 +121,8 @@ class Attacked:
     after: np.ndarray
     linf: np.ndarray
     l2: np.ndarray
+
+    __repr__ = fields_in_short
 
     @property
     def success_rate(self) -> float:

@@ -10,6 +10,7 @@ from credo.applications.detection.attacks import Attacked
 from credo.applications.detection.rates import Columns, checked_scores, gaps, rates, threshold
 from credo.applications.detection.scores import default_score, suspicion
 from credo.core.predict import predict
+from credo.core.short import fields_in_short
 from credo.errors import InputError
 from credo.metrics.bootstrap import Interval
 
@@ -44,6 +45,8 @@ class Detection:
     clean: np.ndarray
     positive: np.ndarray
     rows: np.ndarray | None = None
+
+    __repr__ = fields_in_short
 
     @property
     def columns(self) -> Columns:
