@@ -11,7 +11,7 @@ from scipy import integrate, stats
 
 import credo
 import credo.errors
-from credo.core.mixture import Flat
+from credo.core.mixture import Flat, cdf, class_summary
 from credo.core.predictive import Predictive
 
 
@@ -197,3 +197,17 @@ def test_memory_of_a_large_prediction():
     """1,000 draws × 10,000 inputs of a 784-100-10 net stay under 1.5 GB."""
     out = subprocess.run([sys.executable, "-c", MEMORY], capture_output=True, text=True, check=True).stdout
     assert float(out.split()[-1]) < 1.5
+
+
+def test_rounded_weights_do_not_make_probabilities_above_one():
+    """A draw of no weight that says 0 and many that say 1: float32 weights sum to 1 + 10⁻⁷."""
+    rng = np.random.default_rng(0)
+    for count in (37, 203, 999):
+        weights = jnp.asarray(np.append(-60.0, rng.normal(size=count)).astype(np.float32))
+        outputs = jnp.where(jnp.arange(count + 1) == 0, -90.0, 90.0)[:, None, None] * jnp.ones((1, 3, 1))
+        draws = Flat(outputs, {}, weights - jax.scipy.special.logsumexp(weights))
+        found = class_summary(credo.likelihoods.bernoulli(), draws)
+        assert 0 <= found["mean"].min() <= found["mean"].max() <= 1
+        assert (found["entropy"] >= 0).all()
+        below = cdf(credo.likelihoods.gaussian(1.0), draws, jnp.full((3, 1), 1000.0))
+        assert below.max() <= 1

@@ -10,7 +10,7 @@ from credo.data.decode import decode, feature_groups, known
 from credo.data.encoder import TableEncoder
 from credo.data.shown import WEEKDAYS
 from credo.report import RunData
-from credo.report.effects import effect_figures, input_section, left_out, run_effects
+from credo.report.effects import effect_figures, input_section, left_out, of_dates, run_effects
 from credo.report.nodes import node_shares, node_words
 from credo.report.words import number, percent
 from credo.report.write import render
@@ -96,6 +96,14 @@ def test_nodes_have_a_section_where_their_number_is_unknown(run):
     assert "allow more" in said[2]
     assert "do not agree" in said[3]
     assert len(node_words(np.array([[1.0], [1.0]]), most=8)) == 2
+
+
+def test_how_dates_are_shown_is_said(run):
+    """The rows span a few weeks: enough for weekdays, too little for a season."""
+    first, second = of_dates(run_effects(run), run.encoder)
+    assert first == "'sold' is shown with the day of week averaged over the rows; it has a curve of its own."
+    assert second.startswith("The rows span less than two turns of the day of year of 'sold'")
+    assert first in input_section(run, 2, "run")[0].body.replace("&#x27;", "'")
 
 
 def test_what_is_left_out_is_said_by_name():

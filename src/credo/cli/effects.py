@@ -32,7 +32,7 @@ def effects(
     from credo.applications import table_effects
     from credo.cli.open import open_table_run
     from credo.errors import InputError
-    from credo.report.effects import effect_key, left_out
+    from credo.report.effects import effect_key, left_out, of_dates
 
     if not 0 < level < 1:
         raise InputError(f"--level lies between 0 and 1, got {level:g}.")
@@ -40,8 +40,7 @@ def effects(
     inputs = _rows(opened, rows)
     found = table_effects(effect_key(), opened.fit, opened.encoder, inputs, level=level)
     print(found)
-    for sentence in left_out(found, opened.encoder):
-        say(sentence)
+    say(*of_dates(found, opened.encoder), *left_out(found, opened.encoder))
     for place in write(opened, found, inputs, out or run):
         say(f"Wrote {place}.")
 

@@ -20,7 +20,7 @@ def at_first(left: Sequence[Cell], took: Mapping[Cell, float], budget: float | N
         >>> at_first([("map", 0), ("map", 1), ("hmc", 0), ("hmc", 1)], {}, 60.0, 1)
         '4 fits: 2 models on 2 folds. About 4 min, beside compilation and what a budget does not end.'
     """
-    models, folds = ({cell[i] for cell in left} for i in (0, 1))
+    models, folds = {model for model, _ in left}, {fold for _, fold in left}
     kept = f", beside {len(took)} that are kept from before" if took else ""
     first = f"{len(left)} fits: {_some(models, 'model')} on {_some(folds, 'fold')}{kept}."
     measured = expected(left, took, jobs)

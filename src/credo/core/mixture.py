@@ -59,7 +59,7 @@ def class_summary(likelihood: Any, draws: Flat) -> dict[str, jax.Array]:
     """p, Std_k[p_k], total entropy H[p], aleatoric E[H[p_k]] and epistemic H[p] − E[H[p_k]] ≥ 0 (G2)."""
     log_probs = jax.vmap(likelihood.log_probs)(draws.params, draws.outputs)
     each = jnp.exp(log_probs)
-    mean = average(each, draws)
+    mean = jnp.clip(average(each, draws), 0.0, 1.0)  # weights that were rounded sum to a little more than 1
     std = jnp.sqrt(average((each - mean) ** 2, draws))
     total = -jax.scipy.special.xlogy(mean, mean).sum(-1)
     noise = average(jax.vmap(likelihood.entropy)(draws.params, draws.outputs), draws)
@@ -81,7 +81,8 @@ def log_prob(likelihood: Likelihood, draws: Flat, targets: jax.Array) -> jax.Arr
 @jax.jit
 def cdf(likelihood: Likelihood, draws: Flat, targets: jax.Array) -> jax.Array:
     """Σ_k w_k P(Y ≤ y | f_k) [n, k], entry by entry."""
-    return average(jax.vmap(likelihood.cdf, (0, 0, None))(draws.params, draws.outputs, targets), draws)
+    found = average(jax.vmap(likelihood.cdf, (0, 0, None))(draws.params, draws.outputs, targets), draws)
+    return jnp.clip(found, 0.0, 1.0)
 
 
 @jax.jit

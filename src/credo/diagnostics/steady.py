@@ -68,7 +68,7 @@ def geweke(chains: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     count, draws, quantities = chains.shape
     half = draws // 2
     series = np.moveaxis(np.asarray(chains, np.float64), 1, 2).reshape(-1, 1, draws)
-    known = np.isfinite(series).all((1, 2))
+    known = np.asarray(np.isfinite(series).all((1, 2)))
     ranks = normal_scores(np.where(known[:, None, None], series, 0.0))
     halves = np.concatenate([ranks[:, :, :half], ranks[:, :, draws - half :]], 1).reshape(-1, 1, half)
     level = _without_lines(halves)

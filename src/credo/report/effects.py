@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from credo.applications import Effects, table_effects
 from credo.applications.effort import LEAST, effort_for
-from credo.data.columns import CategoryColumn
+from credo.data.columns import CategoryColumn, DateColumn
 from credo.data.encoder import TableEncoder
 from credo.data.parse import listed
 from credo.data.shown import shown_inputs
@@ -83,7 +83,7 @@ def effect_page(
         figures: what `effect_figures` gave.
         more: further sections.
     """
-    said = [*left_out(found, encoder), *found.sentences()]
+    said = [*of_dates(found, encoder), *left_out(found, encoder), *found.sentences()]
     body = paragraphs([_words(found), *said]) + effect_table(found) + gallery(figures, CAPTIONS, "effects")
     return page(title, [Section("Effects", body), *more])
 
@@ -98,6 +98,34 @@ def effect_table(found: Effects) -> str:
 def _words(found: Effects) -> str:
     level = next(iter(found.curves.values())).level
     return WORDS.format(level=percent(level))
+
+
+def of_dates(found: Effects, encoder: TableEncoder) -> list[str]:
+    """How dates are shown: which of their clocks have curves of their own, and which the rows are too short to tell.
+
+    Args:
+        found: what `credo.applications.table_effects` gave.
+        encoder: the table's encoder.
+    """
+    said = []
+    for column in encoder.columns:
+        if not isinstance(column, DateColumn):
+            continue
+        words = {part: part.replace("_", " ") for part in column.parts}
+        apart = [word for word in words.values() if f"{column.name}: {word}" in found.names]
+        rest = [word for word in words.values() if word not in apart]
+        if apart:
+            one = len(apart) == 1
+            said.append(
+                f"'{column.name}' is shown with the {' and the '.join(apart)} averaged over the rows; "
+                f"{'it has a curve' if one else 'these have curves'} of {'its' if one else 'their'} own."
+            )
+        if rest:
+            said.append(
+                f"The rows span less than two turns of the {' and the '.join(rest)} of '{column.name}', so that what "
+                "comes of it and a trend are one curve."
+            )
+    return said
 
 
 def left_out(found: Effects, encoder: TableEncoder) -> list[str]:
@@ -125,7 +153,7 @@ def left_out(found: Effects, encoder: TableEncoder) -> list[str]:
 
 
 def _said(run: RunData, found: Effects) -> list[str]:
-    said = left_out(found, run.encoder) if run.encoder is not None else []
+    said = [] if run.encoder is None else [*of_dates(found, run.encoder), *left_out(found, run.encoder)]
     # Only these methods can tell whether an input matters; elsewhere the sentence would be of no use.
     if found.note and run.fit is not None and run.fit.config.get("method") in ("gibbs", "reversible_jump"):
         said.append(found.note)
