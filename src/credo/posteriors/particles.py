@@ -24,6 +24,6 @@ class Particles(Samples):
 
     @property
     def mean_log_evidence(self) -> float:
-        """log of the mean over members: each estimates p(D), not its logarithm, without bias."""
+        """log of the mean over members: what each estimates is p(D), not its logarithm."""
         values = np.asarray(self.log_evidence, np.float64)
         return float(np.logaddexp.reduce(values, axis=None) - np.log(values.size))
