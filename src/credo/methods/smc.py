@@ -58,7 +58,7 @@ class SMC(Method):
     samplers; Chopin and Papaspiliopoulos (2020), chapter 17.
 
     The estimate is right as n grows (Beskos et al., 2016), but biased for finite n, because particles choose the λ and
-    the kernels that they are weighed and moved by: with 6 particles its mean is 1.09 p(D) in a problem of two weights. With
+    the kernels that they are weighed and moved by: 6 particles had a mean of 1.09 p(D) for two weights. With
     `repeat` a second population starts anew from the prior and follows the λ, step sizes and masses that the first one
     found. Then E[Π (1/n) Σ w] = p(D) for every n (of p(D), not of its logarithm), at twice the cost.
 
