@@ -109,4 +109,4 @@ def _date(column: DateColumn, features: np.ndarray, missing: np.ndarray) -> np.n
     if "hour_of_day" not in column.parts:
         days = np.round(days)
     seconds = np.round(days * 86_400).astype("int64").astype("datetime64[s]")
-    return np.where(missing, np.datetime64("NaT"), seconds)
+    return np.where(missing, np.datetime64("NaT", "s"), seconds)
