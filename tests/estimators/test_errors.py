@@ -27,8 +27,8 @@ X, Y = np.arange(12.0).reshape(6, 2), np.arange(6.0)
         ({"likelihood": "gausian"}, "Did you mean 'gaussian'"),
         ({"likelihood": "bernoulli"}, "A regressor has no likelihood 'bernoulli'"),
         ({"likelihood": credo.likelihoods.categorical(3)}, "takes a likelihood for numbers"),
-        ({"steps": 0}, "steps must be positive"),
-        ({"batch_size": -1}, "batch_size must be positive"),
+        ({"steps": 0}, "steps must be a whole number"),
+        ({"batch_size": -1}, "batch_size must be a whole number"),
     ],
 )
 def test_parameters(wrong, sentence):
@@ -74,7 +74,7 @@ def test_questions():
         model.predict_quantiles(X, [])
     with pytest.raises(ValueError, match="expecting 2 features"):
         model.predict(X[:, :1])
-    with pytest.raises(InputError, match="num_samples must be at least 1"):
+    with pytest.raises(InputError, match="num_samples must be a whole number"):
         model.set_params(num_samples=0).predict(X)
 
 

@@ -6,9 +6,11 @@ from typing import Any, ClassVar, NamedTuple
 import jax
 
 from credo.core.batch import Batch
+from credo.core.checks import check_settings
 from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.tree import leaf, struct
+from credo.errors import InputError
 
 PyTree = Any
 State = Any
@@ -115,3 +117,11 @@ class Method:
     def remarks(self, phases: dict[str, dict[str, Any]]) -> list[str]:
         """Further sentences for `status`, from the traces of every phase of this method by name."""
         return []
+
+
+def checked_method(method: Any) -> Method:
+    """A method whose hyper-parameters keep to their rules, or a sentence."""
+    if not isinstance(method, Method):
+        raise InputError(f"A method is one of credo.methods or its name, got a {type(method).__name__}.")
+    check_settings(method)
+    return method

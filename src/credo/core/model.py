@@ -6,11 +6,12 @@ from typing import Any
 import jax
 
 from credo.core.batch import Batch
+from credo.core.checks import positive
 from credo.core.distribution import Prior
 from credo.core.likelihood import Likelihood
 from credo.core.network import Network, Variables
 from credo.core.tree import Select, leaf, paths, selected, struct
-from credo.errors import Refusal
+from credo.errors import InputError, Refusal
 
 PyTree = Any
 
@@ -128,6 +129,29 @@ class Model:
     def inferring(self) -> "Model":
         """The same model with every learned point (noise, dispersion) put under its default prior, for samplers."""
         return dataclasses.replace(self, likelihood=self.likelihood.inferring())
+
+
+def checked_model(model: Any) -> Model:
+    """A model whose parts are what they should be, or a sentence.
+
+    Not in the constructor: JAX puts all kinds of things into the place of numbers.
+    """
+    if not isinstance(model, Model):
+        raise InputError(f"A model is credo.Model(network, prior, likelihood), got a {type(model).__name__}.")
+    for name, wanted in (("network", "apply"), ("prior", "bind"), ("likelihood", "log_prob")):
+        part = getattr(model, name)
+        if isinstance(part, type) or not hasattr(part, wanted):
+            raise InputError(f"The {name} of a model is one of credo.{_PLACES[name]}, got {_kind(part)}.")
+    if not isinstance(model.temperature, jax.Array) or model.temperature.ndim == 0:
+        positive(model.temperature, "temperature")
+    return model
+
+
+_PLACES = {"network": "networks or an adapter's", "prior": "priors", "likelihood": "likelihoods"}
+
+
+def _kind(part: Any) -> str:
+    return f"the class {part.__name__}; call it" if isinstance(part, type) else f"a {type(part).__name__}"
 
 
 def inferring(model: Model) -> tuple[Model, list[str]]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from credo.core import mixture
 from credo.core.batch import bucket, pad_rows
+from credo.core.checks import checked_key, or_none, positive, whole
 from credo.core.mixture import Flat
 from credo.core.model import Model
 from credo.core.numeric import host_arrays
@@ -84,8 +85,10 @@ def predict(
         >>> credo.predict(jax.random.key(1), fit, x).mean.shape
         (40,)
     """
-    if num_samples is not None and num_samples < 1:
-        raise InputError(f"num_samples must be at least 1, got {num_samples}.")
+    checked_key(key)
+    if not hasattr(fit, "posterior") or not hasattr(fit, "model"):
+        raise InputError(f"predict takes the result of credo.fit or credo.load, got a {type(fit).__name__}.")
+    num_samples, memory = or_none(whole, num_samples, "num_samples"), positive(memory, "memory")
     tidy()
     model = fit.model
     posterior = fit.posterior if mode is None else fit.posterior.view(mode)

@@ -13,6 +13,7 @@ import numpy as np
 
 from credo.core import mixture
 from credo.core.batch import pad_rows
+from credo.core.checks import checked_key, share, whole
 from credo.core.columns import prediction_columns
 from credo.core.entropies import entropies
 from credo.core.likelihood import Likelihood
@@ -198,19 +199,18 @@ class Predictive(Card):
     def quantile(self, level: float) -> np.ndarray:
         """The value that y stays below with probability `level`, for each output."""
         self._only(("real", "counts"), "quantile")
-        if not 0 < level < 1:
-            raise InputError(f"A quantile level lies between 0 and 1, got {level}.")
-        at = jnp.float32(level)
+        at = jnp.float32(share(level, "A quantile level"))
         return self._real(self._each(lambda likelihood, draws: mixture.quantile(likelihood, draws, at)))
 
     def interval(self, coverage: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
         """Lower and upper ends of the central interval with this probability."""
-        if not 0 < coverage < 1:
-            raise InputError(f"Coverage lies between 0 and 1, got {coverage}.")
+        coverage = share(coverage, "Coverage")
         return self.quantile(0.5 - coverage / 2), self.quantile(0.5 + coverage / 2)
 
     def sample(self, key: jax.Array, num: int = 1) -> np.ndarray:
         """`num` draws of y at every input [num, n, …]; each is one draw of θ at all inputs, with noise of its own."""
+        checked_key(key)
+        num = whole(num, "num")
         chunk = itertools.count()
 
         def one(likelihood: Likelihood, d: Flat) -> jax.Array:

@@ -9,9 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from credo.core.batch import Batch
+from credo.core.checks import checked_key, or_none, whole
 from credo.core.likelihood import Likelihood
 from credo.core.mixture import Flat
-from credo.core.model import Model
+from credo.core.model import Model, checked_model
 from credo.core.network import Variables
 from credo.core.numeric import host_arrays
 from credo.core.posterior import WeightPosterior
@@ -96,9 +97,9 @@ def prior_predictive(
         >>> prior.functions.shape, prior.std.shape
         ((200, 30), (30,))
     """
-    if num_samples < 1:
-        raise InputError(f"num_samples must be at least 1, got {num_samples}.")
-    if outputs is not None and (outputs < 1 or model.likelihood.kind == "classes"):
+    checked_key(key), checked_model(model)
+    num_samples, outputs = whole(num_samples, "num_samples"), or_none(whole, outputs, "outputs")
+    if outputs is not None and model.likelihood.kind == "classes":
         raise InputError(f"outputs counts columns of targets that are numbers, at least 1, got {outputs}.")
     model = model.inferring()
     arrays = host_arrays(inputs)

@@ -24,9 +24,9 @@ STRUCTS: dict[str, type] = {}  # every class that may appear in a saved file, by
 FLAT_LIMIT = 200_000  # below this many numbers one flat vector is faster than a tree of small arrays
 
 
-def leaf(default: Any = dataclasses.MISSING, **options: Any) -> Any:
-    """A dataclass field that is traced: a number, an array or another pytree."""
-    return dataclasses.field(default=default, metadata={"leaf": True}, **options)
+def leaf(default: Any = dataclasses.MISSING, *, must: Any = None, **options: Any) -> Any:
+    """A dataclass field that is traced: a number, an array or another pytree; `must` is a rule of `core.checks`."""
+    return dataclasses.field(default=default, metadata={"leaf": True, "must": must}, **options)
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(leaf, dataclasses.field))

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from credo.core.checks import positive
 from credo.core.numeric import host_array
 from credo.core.tree import leaf, struct
 from credo.errors import InputError, Refusal
@@ -141,14 +142,14 @@ def known_or(value: float | str, name: str) -> tuple[str, float | None]:
         if value not in ("learned", "inferred"):
             raise InputError(f'{name} must be a positive number, "learned" or "inferred", got {value!r}.')
         return value, None
-    if not 0 < value < math.inf:
-        raise InputError(f"A known {name} must be a positive, finite number, got {value}.")
-    return "known", float(value)
+    return "known", positive(value, f"A known {name}")
 
 
 def log_normal_parameters(prior_loc: float, prior_scale: float) -> tuple[float, float]:
     """The checked mean and standard deviation of a log-normal prior."""
-    if not (math.isfinite(prior_loc) and 0 < prior_scale < math.inf):
+    if not isinstance(prior_loc, int | float | np.number) or not math.isfinite(prior_loc):
+        raise InputError(f"prior_loc must be a finite number, got {prior_loc!r}.")
+    if not isinstance(prior_scale, int | float | np.number) or not 0 < prior_scale < math.inf:
         raise InputError(
             f"A prior needs a finite prior_loc and a positive prior_scale, got {prior_loc}, {prior_scale}."
         )

@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from credo.core.checks import whole
 from credo.core.tree import struct
-from credo.errors import InputError
 from credo.likelihoods.base import Classes, class_targets, diagonal
 
 PyTree = Any
@@ -78,6 +78,4 @@ def categorical(num_classes: int) -> Categorical:
         >>> categorical(4).mean({}, jnp.zeros((1, 4))).tolist()
         [[0.25, 0.25, 0.25, 0.25]]
     """
-    if int(num_classes) != num_classes or num_classes < 2:
-        raise InputError(f"num_classes must be a whole number of at least 2, got {num_classes}.")
-    return Categorical(int(num_classes))
+    return Categorical(whole(num_classes, "num_classes", 2))

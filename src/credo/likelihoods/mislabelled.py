@@ -7,6 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from credo.core.checks import share as between
+from credo.core.checks import whole
 from credo.core.tree import leaf, struct
 from credo.errors import InputError
 from credo.likelihoods.base import Classes, class_targets, log_normal_parameters, log_normal_prior, refuse_point
@@ -134,16 +136,14 @@ def mislabelled(
         >>> mislabelled(2, share=0.5).mean({}, jnp.array([[100.0, 0.0]])).tolist()
         [[0.75, 0.25]]
     """
-    if int(num_classes) != num_classes or num_classes < 2:
-        raise InputError(f"num_classes must be a whole number of at least 2, got {num_classes}.")
+    num_classes = whole(num_classes, "num_classes", 2)
     prior = log_normal_parameters(prior_loc, prior_scale)
     if isinstance(share, str):
         if share not in ("learned", "inferred"):
             raise InputError(f'share must be a number between 0 and 1, "learned" or "inferred", got {share!r}.')
         return Mislabelled(int(num_classes), share, None, *prior)
-    if not 0 < share < 1:
-        raise InputError(f"A known share of wrong labels lies between 0 and 1, got {share}.")
-    return Mislabelled(int(num_classes), "known", float(share), *prior)
+    known = between(share, "A known share of wrong labels")
+    return Mislabelled(int(num_classes), "known", known, *prior)
 
 
 def _logit(share: Any) -> jax.Array:

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from credo.core.batch import Batch
+from credo.core.checks import whole
 from credo.core.method import Info, Phase
 from credo.core.model import Model
 from credo.core.network import Variables
@@ -68,8 +69,7 @@ class EarlyStopping(MAP):
     aside: float = leaf(default=0.0)
 
     def __post_init__(self) -> None:
-        if self.size < 1:
-            raise InputError(f"An ensemble needs at least one member, got size={self.size}.")
+        whole(self.size, "The size of an ensemble")
 
     @property
     def members(self) -> Any:

@@ -3,6 +3,7 @@
 import dataclasses
 from typing import Any
 
+from credo.core.checks import whole
 from credo.core.method import Method
 from credo.core.tree import leaf, struct
 from credo.errors import InputError
@@ -59,8 +60,7 @@ class EnsembleChains(Method):
     default_steps = 100
 
     def __post_init__(self) -> None:
-        if self.size < 1:
-            raise InputError(f"An ensemble needs at least one member, got size={self.size}.")
+        whole(self.size, "The size of an ensemble")
         if self.sampler not in SAMPLERS:
             raise InputError(f"sampler must be one of {', '.join(SAMPLERS)}, got {self.sampler!r}.")
 

@@ -4,26 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import jax
-import numpy as np
 
+from credo.core.checks import positive as positive
 from credo.core.network import ParamInfo, is_info
 from credo.core.tree import path_string
 from credo.errors import InputError
 
 PyTree = Any
-
-
-def positive(value: Any, name: str) -> Any:
-    """A positive finite number as a float, so that 1 and 1.0 are one program; traced numbers pass."""
-    if isinstance(value, jax.core.Tracer):
-        return value
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} must be a positive number, got {value!r}.") from None
-    if not 0 < number < np.inf:
-        raise InputError(f"{name} must be a positive finite number, got {number}.")
-    return number
 
 
 def weights_of(params: PyTree) -> PyTree:

@@ -8,8 +8,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from credo.core.method import Method, main_phase
-from credo.core.model import Model
+from credo.core.checks import checked_key, or_none, positive, whole
+from credo.core.method import Method, checked_method, main_phase
+from credo.core.model import Model, checked_model
 from credo.core.network import Variables
 from credo.core.short import Card
 from credo.errors import InputError, Refusal, Unwritable
@@ -255,6 +256,7 @@ def fit(
         True
     """
     began, compiled = time.perf_counter(), COMPILING.seconds
+    checked_key(key), checked_model(model)
     notes: list[str] = []
     correction: Any = None
     automatic = isinstance(method, str) and method == "auto"
@@ -267,10 +269,12 @@ def fit(
         batch_size = choice.batch_size if batch_size is None else batch_size
         steps = choice.steps if steps is None and epochs is None and budget is None else steps
     left = None if budget is None else left_of(budget, began, compiled) if automatic else seconds(budget)
-    method = build_method(method)
+    method = checked_method(build_method(method))
     if sum(v is not None for v in (steps, epochs, budget)) > 1:
         raise InputError("Give one of steps, epochs and budget, not several.")
-    _positive(steps=steps, epochs=epochs, batch_size=batch_size, thin=thin, capacity=capacity)
+    steps, batch_size = or_none(whole, steps, "steps"), or_none(whole, batch_size, "batch_size")
+    thin, capacity = whole(thin, "thin"), or_none(whole, capacity, "capacity")
+    epochs = or_none(positive, epochs, "epochs")
     if steps is None and epochs is None and budget is None and method.parts:
         steps = method.default_steps
     parts = stages_of(method)
@@ -387,11 +391,3 @@ def _start(start: Any, first: Method, method: Method, model: Model, placement: P
         raise InputError(f"The start has {count} members but the method has {placement.members}; they must agree.")
     index = np.minimum(np.arange(placement.padded), count - 1)
     return jax.tree.map(lambda x: np.asarray(x)[index], given)
-
-
-def _positive(**values: Any) -> None:
-    for name, value in values.items():
-        if value is not None and not value > 0:
-            raise InputError(f"{name} must be positive, got {value}.")
-        if value is not None and value > LARGEST:
-            raise InputError(f"{name} must be at most {LARGEST:,}, got {value}.")

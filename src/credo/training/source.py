@@ -38,6 +38,8 @@ class Source:
         self.streamed = (mapped or self.bytes > _device_room()) if stream is None else stream
 
     def _check_lengths(self) -> None:
+        if 0 in self.targets.shape[1:]:
+            raise InputError(f"Targets have no columns: their shape is {list(self.targets.shape)}.")
         if self.num_rows == 0:
             raise InputError("There are no rows to learn from: inputs and targets are empty.")
         for x in jax.tree.leaves(self.inputs):
@@ -45,6 +47,8 @@ class Source:
                 raise InputError(
                     f"Inputs must have shape [rows, features], got {list(x.shape)}; reshape with x[:, None]."
                 )
+            if 0 in x.shape[1:]:
+                raise InputError(f"Inputs have no columns: their shape is {list(x.shape)}.")
             if len(x) != self.num_rows:
                 raise InputError(f"Inputs have {len(x)} rows but targets have {self.num_rows}; they must agree.")
 

@@ -1,0 +1,182 @@
+"""Arguments of functions and hyper-parameters of methods, each against its own rule, in one sentence."""
+
+import dataclasses
+import math
+import numbers
+import typing
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+
+from credo.errors import InputError
+
+SMALLEST, LARGEST = 1, 2**31 - 1
+
+
+def whole(value: Any, name: str, least: int = SMALLEST) -> int:
+    """A whole number of at least `least`, or a sentence.
+
+    Example:
+        >>> whole(3.0, "steps")
+        3
+    """
+    number = _real(value)
+    if number is None or not math.isfinite(number) or number != int(number) or not least <= number <= LARGEST:
+        raise InputError(f"{name} must be a whole number of at least {least}, got {_shown(value)}.")
+    return int(number)
+
+
+def positive(value: Any, name: str) -> Any:
+    """A positive finite number as a float, so that 1 and 1.0 are one program; traced numbers pass.
+
+    Example:
+        >>> positive(2, "scale")
+        2.0
+    """
+    if isinstance(value, jax.core.Tracer):
+        return value
+    number = _real(value)
+    if number is None or not 0 < number < math.inf:
+        raise InputError(f"{name} must be a positive finite number, got {_shown(value)}.")
+    return number
+
+
+def or_none(check: Callable[[Any, str], Any], value: Any, name: str) -> Any:
+    """The checked value; None stays."""
+    return None if value is None else check(value, name)
+
+
+def share(value: Any, name: str) -> float:
+    """A number between 0 and 1, the ends left out, or a sentence."""
+    number = _real(value)
+    if number is None or not 0 < number < 1:
+        raise InputError(f"{name} lies between 0 and 1, got {_shown(value)}.")
+    return number
+
+
+def checked_key(key: Any) -> Any:
+    """A JAX key, or a sentence."""
+    if isinstance(key, jax.Array | np.ndarray):
+        typed = jax.dtypes.issubdtype(key.dtype, jax.dtypes.prng_key) and key.shape == ()
+        if typed or (key.dtype == np.uint32 and key.shape in ((2,), (4,))):
+            return key
+    raise InputError(f"The first argument is a JAX key such as jax.random.key(0), got {_shown(key)}.")
+
+
+def _real(value: Any) -> float | None:
+    """A number of Python, NumPy or JAX as a float; None for all else."""
+    if isinstance(value, bool | np.bool_ | str | bytes) or value is None:
+        return None
+    if isinstance(value, jax.Array | np.ndarray) and (value.ndim or value.dtype.kind not in "fiu"):
+        return None
+    if not isinstance(value, numbers.Real | np.ndarray | jax.Array | np.number):
+        return None
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, np.ndarray | jax.Array) and value.ndim:
+        return f"an array of shape {list(value.shape)}"
+    text = repr(value) if isinstance(value, str | int | float | bool | None) else f"a {type(value).__name__}"
+    return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+# ---------------------------------------------------------------------- hyper-parameters
+Rule = tuple[Callable[[float], bool], str]
+POSITIVE: Rule = (lambda x: 0 < x < math.inf, "a positive finite number")
+NOT_NEGATIVE: Rule = (lambda x: 0 <= x < math.inf, "a finite number of at least 0")
+SHARE: Rule = (lambda x: 0 < x < 1, "a number between 0 and 1")
+PROBABILITY: Rule = (lambda x: 0 <= x <= 1, "a number from 0 to 1")
+BELOW_ONE: Rule = (lambda x: 0 <= x < 1, "a number of at least 0 and below 1")
+FINITE: Rule = (math.isfinite, "a finite number")
+COUNT: Rule = (lambda x: x == int(x) and 1 <= x <= LARGEST, "a whole number of at least 1")
+NONE_OR_MORE: Rule = (lambda x: x == int(x) and 0 <= x <= LARGEST, "a whole number of at least 0")
+
+# A name means the same in every method. What is not named here follows from its type: whole numbers of at least 0,
+# finite numbers, texts, true or false. `leaf(must=…)` declares the rule of a hyper-parameter where it stands.
+RULES: dict[str, Rule] = (
+    dict.fromkeys(
+        ("averaging_rate", "boost", "cold", "damping", "decay_after", "energy_variance", "hot", "inflate",
+         "initial_hessian", "initial_std", "learning_rate", "length", "point_rate", "refined_step", "step_scale",
+         "step_size", "tails", "tolerance", "more", "friction", "clip"),
+        POSITIVE,
+    )
+    | dict.fromkeys(("beta", "gradient_noise", "margin", "jitter", "decay_power", "kl_warmup"), NOT_NEGATIVE)
+    | dict.fromkeys(("target_acceptance", "held_out"), SHARE)
+    | dict.fromkeys(("momentum",), BELOW_ONE)
+    | dict.fromkeys(("hessian_memory", "ess", "fresh", "input_share"), PROBABILITY)
+    | dict.fromkeys(
+        ("averaging_rows", "chains", "components", "every", "function_draws", "max_doublings", "members", "num_samples",
+         "particles", "passes", "points", "prior_draws", "rows", "size", "cycle_length", "max_steps"),
+        COUNT,
+    )
+)  # fmt: skip
+
+
+def check_settings(thing: Any) -> None:
+    """Every hyper-parameter of a method (and of the methods inside it) against its rule, or a sentence."""
+    if not dataclasses.is_dataclass(thing) or isinstance(thing, type):
+        return
+    hints = _types(type(thing))
+    for field in dataclasses.fields(thing):
+        value = getattr(thing, field.name)
+        if dataclasses.is_dataclass(value):
+            if hasattr(value, "phases"):
+                check_settings(value)
+            continue
+        _check_one(f"{field.name} of {type(thing).__name__}", value, hints.get(field.name, Any), _rule(thing, field))
+
+
+def _rule(thing: Any, field: Any) -> Rule | None:
+    declared = field.metadata.get("must")
+    own = type(thing).__module__.startswith("credo.")
+    return declared if declared is not None else RULES.get(field.name) if own else None
+
+
+def _types(cls: type) -> dict[str, Any]:
+    try:
+        return typing.get_type_hints(cls)
+    except (NameError, TypeError):  # names that only a type checker knows
+        return {}
+
+
+def _check_one(name: str, value: Any, hint: Any, rule: Rule | None) -> None:
+    kinds = set(typing.get_args(hint)) or {hint}
+    if value is None or isinstance(value, jax.core.Tracer):
+        if value is None and kinds <= {int, float, str, bool}:
+            raise InputError(f"{name} is missing: got None.")
+        return
+    if kinds - {type(None)} == {bool}:
+        if not isinstance(value, bool | np.bool_):
+            raise InputError(f"{name} is True or False, got {_shown(value)}.")
+    elif kinds - {type(None)} == {str}:
+        if not isinstance(value, str):
+            raise InputError(f"{name} is a word, got {_shown(value)}.")
+    elif kinds - {type(None)} <= {int, float}:
+        rule = rule or (NONE_OR_MORE if int in kinds else FINITE)
+        if int in kinds and rule not in (COUNT, NONE_OR_MORE):
+            rule = NONE_OR_MORE
+        _check_number(name, value, rule)
+    elif rule is not None and (isinstance(value, str) or _real(value) is not None):
+        _check_number(name, value, rule)
+
+
+def _check_number(name: str, value: Any, rule: Rule) -> None:
+    fits, words = rule
+    if isinstance(value, np.ndarray | jax.Array) and value.ndim:
+        if not all(math.isfinite(x) and fits(x) for x in np.asarray(value, float).ravel().tolist()):
+            raise InputError(f"Each entry of {name} is {words}.")
+        return
+    number = _real(value)
+    if (
+        number is None
+        or math.isnan(number)
+        or (math.isinf(number) and rule in (COUNT, NONE_OR_MORE))
+        or not fits(number)
+    ):
+        raise InputError(f"{name} is {words}, got {_shown(value)}.")
