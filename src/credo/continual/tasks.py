@@ -35,7 +35,7 @@ def checked_tasks(model: Model, tasks: Sequence[Any]) -> list[Task]:
     """The tasks, or a sentence that names the first that does not fit the others or the likelihood."""
     if not tasks:
         raise InputError("There are no tasks to learn.")
-    found = []
+    found: list[Task] = []
     for number, given in enumerate(tasks):
         if not isinstance(given, tuple | list) or len(given) not in (2, 4):
             raise InputError(

@@ -151,7 +151,8 @@ def _own_columns(likelihood: Any, shapes: Flat, target_shape: tuple[int, ...]) -
 def checked_inputs(fit: Any, inputs: PyTree) -> PyTree:
     """The inputs as NumPy arrays of the shapes that the fit was trained on, or a sentence."""
     arrays = host_arrays(inputs)
-    given, wanted = (jax.tree.structure(t, is_leaf=is_shape) for t in (arrays, fit.input_shape))
+    structures: Any = [jax.tree.structure(t, is_leaf=is_shape) for t in (arrays, fit.input_shape)]
+    given, wanted = structures
     if given != wanted:
         got, expected = (str(x).removeprefix("PyTreeDef(").removesuffix(")") for x in (given, wanted))
         raise InputError(f"The model was trained on inputs {expected} (each * an array), got {got}.")
