@@ -120,5 +120,5 @@ def test_multi_swag_is_replicated_swag():
 
 def test_too_few_snapshots_are_refused():
     for options in ({"averaging_steps": 10}, {"rank": 1}, {"every": 0}, {"averaging_rows": 0}):
-        with pytest.raises(InputError, match="at least 2 snapshots|at least 1"):
+        with pytest.raises(InputError, match=r"at least 2 snapshots|at least 1"):
             credo.fit(KEY, PROBLEM.model(), DATA, SWAG(**options), steps=2)
