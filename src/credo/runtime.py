@@ -41,7 +41,7 @@ class AfterImport:
     def find_spec(self, name: str, path: Any = None, target: ModuleType | None = None) -> ModuleSpec | None:
         if name != self.name:
             return None
-        others = [finder for finder in sys.meta_path if finder is not self]
+        others = [finder for finder in sys.meta_path if finder is not self and hasattr(finder, "find_spec")]
         found = (finder.find_spec(name, path, target) for finder in others)
         spec = next((one for one in found if one is not None), None)
         if spec is not None and hasattr(spec.loader, "exec_module"):
