@@ -3,6 +3,7 @@
 import ctypes
 import os
 import shutil
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fnmatch import fnmatch
@@ -10,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from credo.errors import InputError, Unwritable
+
+_ONE_AT_A_TIME = threading.RLock()  # threads of a process share the names of what they build
 
 
 @contextmanager
@@ -22,26 +25,29 @@ def replaced_folder(
     names like those in `own`, which go with it; names in `keep` move to the new one in any case.
     """
     folder = Path(os.path.realpath(folder))
-    check_replaceable(folder, is_run)
     building, aside = (folder.with_name(f".{folder.name}.{os.getpid()}.{kind}") for kind in ("new", "old"))
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(building, ignore_errors=True)
-        building.mkdir()
-        yield building
-        for path in building.iterdir():
-            _flush(path)
-        for path in folder.iterdir() if folder.is_dir() else ():
-            place = building / path.name
-            if not os.path.lexists(place) and not any(fnmatch(path.name, name) for name in (*own, *keep)):
-                _also(path, place)
-        _flush(building)
-        _swap(building, folder, aside, keep)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise Unwritable(f"Cannot write the folder {folder}: {reason}; make room or choose another place.") from error
-    finally:
-        shutil.rmtree(building, ignore_errors=True)
+    with _ONE_AT_A_TIME:
+        check_replaceable(folder, is_run)
+        try:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            shutil.rmtree(building, ignore_errors=True)
+            building.mkdir()
+            yield building
+            for path in building.iterdir():
+                _flush(path)
+            for path in folder.iterdir() if folder.is_dir() else ():
+                place = building / path.name
+                if not os.path.lexists(place) and not any(fnmatch(path.name, name) for name in (*own, *keep)):
+                    _also(path, place)
+            _flush(building)
+            _swap(building, folder, aside, keep)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise Unwritable(
+                f"Cannot write the folder {folder}: {reason}; make room or choose another place."
+            ) from error
+        finally:
+            shutil.rmtree(building, ignore_errors=True)
 
 
 def check_replaceable(folder: Path, is_run: Callable[[Path], bool]) -> None:

@@ -186,6 +186,7 @@ def test_a_lock_leaves_nothing_behind(tmp_path):
 
 def test_fits_comparisons_and_searches_hold_their_folder(holder, tmp_path):
     from credo.applications.active import learn
+    from credo.applications.detection import study
     from credo.applications.optimise import Float, Optimizer, Space
 
     place, said = tmp_path / "run", "Another run is writing to"
@@ -200,7 +201,32 @@ def test_fits_comparisons_and_searches_hold_their_folder(holder, tmp_path):
     model = credo.Model(credo.networks.mlp([]), credo.priors.normal(), credo.likelihoods.gaussian(0.1))
     with pytest.raises(InputError, match=said):
         learn(jax.random.key(0), model, np.zeros((9, 1)), np.zeros(9), "map", start=2, batch=1, budget=3, folder=place)
+    rows, labels = np.zeros((9, 1)), np.zeros(9, int)
+    with pytest.raises(InputError, match=said):
+        study(
+            jax.random.key(0), {"m": None}, rows, rows, labels, attacks=["fgsm:0.5"], scores=["entropy"], folder=place
+        )
     assert list(place.iterdir()) == []
+
+
+def test_threads_that_save_to_one_folder(tmp_path):
+    """Each save is whole, and the last one stays."""
+    fit, failed = fitted(2**28), []
+
+    def save():
+        try:
+            fit.save(tmp_path / "run")
+        except CredoError as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=save) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+    assert same(credo.load(tmp_path / "run").posterior.params, fit.posterior.params)
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
 
 def test_a_locked_checkpoint_is_that_of_an_unlocked_one(tmp_path):

@@ -14,6 +14,7 @@ from credo.applications.detection.result import Study
 from credo.applications.detection.scores import CLASS_SCORES, suspicion
 from credo.core.predict import predict
 from credo.errors import InputError
+from credo.locks import locked
 from credo.training.config import plain
 
 
@@ -85,38 +86,39 @@ def study(
         "key": np.asarray(jax.random.key_data(key)).tolist(), "scores": list(scores), "num_samples": num_samples,
         "data": _digest(clean_validation, clean_test, labels, *others.values()),
     }  # fmt: skip
-    record = Record(None if folder is None else Path(folder), settings)
-    key_draws, key_attack, key_boot = jax.random.split(key, 3)
-    kept: dict[str, dict[str, dict[str, np.ndarray]]] = {}
-    for model, fit in fits.items():
+    with locked(folder):
+        record = Record(None if folder is None else Path(folder), settings)
+        key_draws, key_attack, key_boot = jax.random.split(key, 3)
+        kept: dict[str, dict[str, dict[str, np.ndarray]]] = {}
+        for model, fit in fits.items():
 
-        def measured(inputs: Any, fit: Any = fit) -> dict[str, np.ndarray]:
-            predictive = predict(key_draws, fit, inputs, num_samples=num_samples)
-            return {score: suspicion(predictive, score) for score in scores}
+            def measured(inputs: Any, fit: Any = fit) -> dict[str, np.ndarray]:
+                predictive = predict(key_draws, fit, inputs, num_samples=num_samples)
+                return {score: suspicion(predictive, score) for score in scores}
 
-        clean = {f"validation {k}": v for k, v in measured(clean_validation).items()} | measured(clean_test)
-        kept[model] = {"": record.same(model, clean)}
-        for how, name in [*zip(hows, names), *((None, name) for name in others)]:
-            # Not all of an attack's settings are in its name, and a record is read only where all are the same.
-            cell = name if how is None else f"{name} {hashlib.sha256(repr(how).encode()).hexdigest()[:8]}"
-            known = record.read(model, cell)
-            if known is None:
-                if how is None:
-                    known = measured(others[name])
-                else:
-                    found = attack(key_attack, fit, clean_test, labels, how, num_samples=num_samples,
-                                   rows_at_once=rows_at_once)  # fmt: skip
-                    known = measured(found.inputs) | {"success": found.success, "open": found.open}
-                record.write(model, cell, known)
-            kept[model][name] = known
-            if callback is not None:
-                callback(model, name)
-    table = Study.of(
-        key_boot, kept, dict(zip(names, [*hows, *(None for _ in others)])), list(scores), first, max_fpr=max_fpr,
-        level=level, resamples=resamples,
-    )  # fmt: skip
-    record.finish({"attacks": [plain(how) for how in hows], "others": list(others), "rows": table.rows})
-    return table
+            clean = {f"validation {k}": v for k, v in measured(clean_validation).items()} | measured(clean_test)
+            kept[model] = {"": record.same(model, clean)}
+            for how, name in [*zip(hows, names), *((None, name) for name in others)]:
+                # Not all of an attack's settings are in its name, and a record is read only where all are the same.
+                cell = name if how is None else f"{name} {hashlib.sha256(repr(how).encode()).hexdigest()[:8]}"
+                known = record.read(model, cell)
+                if known is None:
+                    if how is None:
+                        known = measured(others[name])
+                    else:
+                        found = attack(key_attack, fit, clean_test, labels, how, num_samples=num_samples,
+                                       rows_at_once=rows_at_once)  # fmt: skip
+                        known = measured(found.inputs) | {"success": found.success, "open": found.open}
+                    record.write(model, cell, known)
+                kept[model][name] = known
+                if callback is not None:
+                    callback(model, name)
+        table = Study.of(
+            key_boot, kept, dict(zip(names, [*hows, *(None for _ in others)])), list(scores), first, max_fpr=max_fpr,
+            level=level, resamples=resamples,
+        )  # fmt: skip
+        record.finish({"attacks": [plain(how) for how in hows], "others": list(others), "rows": table.rows})
+        return table
 
 
 def _digest(*trees: Any) -> str:
