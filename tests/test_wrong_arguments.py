@@ -13,6 +13,7 @@ import pytest
 import credo
 from credo.core.checks import RULES
 from credo.errors import CredoError
+from credo.interchange.portable.cells import PortableError
 from credo.registry import METHODS
 
 KEY = jax.random.key(0)
@@ -117,7 +118,74 @@ def calls(fit) -> list[tuple[str, object]]:
         found += [(f"{name}({w})", lambda b=build, v=v: b(v)) for w, v in values.items() if w != "none"]
     found += [(f"gaussian({w})", lambda v=v: credo.likelihoods.gaussian(v)) for w, v in SCALES.items()]
     found += [(f"categorical({w})", lambda v=v: credo.likelihoods.categorical(v)) for w, v in COUNTS.items()]
-    return found + settings_of_methods()
+    return found + applications(fit, predicted) + settings_of_methods()
+
+
+def applications(fit, predicted) -> list[tuple[str, object]]:
+    """What is built on fits: networks, decisions, recalibration, exports, searches, estimators, comparisons."""
+    from credo import applications, estimators, recalibration
+    from credo.applications.optimise import Categorical, Float, Int, Optimizer, Space
+
+    found: list[tuple[str, object]] = []
+
+    def add(name, function, values):
+        few = {word: value for word, value in values.items() if word not in ("array", "2^31")}
+        found.extend((f"{name}({word})", lambda v=value: function(v)) for word, value in few.items())
+
+    numbers = NOT_NONE | {"word": "x"}
+    add(
+        "mlp",
+        credo.networks.mlp,
+        {w: v for w, v in numbers.items() if w not in ("list",)} | {"minus": [-1], "half": [1.5]},
+    )
+    add("mlp activation", lambda v: credo.networks.mlp([3], v), WRONG)
+    add("shallow", credo.networks.shallow, {w: v for w, v in TRUE_COUNTS.items() if w != "zero"})
+    add("decide utility", lambda v: credo.decide(predicted, v), {w: v for w, v in WRONG.items() if w != "huge"})
+    add("temperature", lambda v: recalibration.temperature_scaling(predicted, v), TARGETS)
+    for name in ("form", "levels", "block"):
+        add(f"export {name}", lambda v, n=name: credo.export(fit, "never", **{"form": "numpy", n: v}), NOT_NONE)
+    add("export", lambda v: credo.export(v, "never", "numpy"), WRONG)
+    add("load", credo.load, WRONG)
+    add("load_exported", credo.load_exported, WRONG)
+    for kind in (Float, Int):
+        add(f"{kind.__name__} low", lambda v, k=kind: k(v, 3), {w: v for w, v in WRONG.items() if w != "minus"})
+        add(f"{kind.__name__} high", lambda v, k=kind: k(0, v), WRONG)
+    add("Categorical", Categorical, {w: v for w, v in WRONG.items() if w != "list"})
+    add("Space", Space, WRONG)
+    space = Space({"x": Float(0, 1)})
+    add("Optimizer", Optimizer, WRONG)
+    for name, values in {
+        "batch": COUNTS,
+        "surrogate": WRONG,
+        "acquisition": WRONG,
+        "beta": WRONG,
+        "seed": WRONG,
+    }.items():
+        add(f"Optimizer {name}", lambda v, n=name: Optimizer(space, **{n: v}), values)
+    search = Optimizer(space, "random")
+    add("ask", search.ask, TRUE_COUNTS)
+    add(
+        "tell",
+        lambda v: search.tell([{"x": 0.5}], v),
+        {w: v for w, v in WRONG.items() if w in ("text", "list", "object")},
+    )
+    add(
+        "minimise",
+        lambda v: Optimizer(space, "random").minimise(lambda p: p["x"], v),
+        TRUE_COUNTS,
+    )
+    for estimator in (estimators.BayesianRegressor, estimators.BayesianClassifier):
+        for name in ("method", "network", "prior", "likelihood"):
+            values = {w: v for w, v in WRONG.items() if not (w == "none" or (name == "network" and w == "list"))}
+            add(
+                f"{estimator.__name__} {name}",
+                lambda v, e=estimator, n=name: e(**{"method": "map", n: v}).fit(X, Y > 0),
+                values,
+            )
+    add("acquisition", lambda v: applications.active.acquisition_scores(KEY, fit, X, v), WRONG)
+    add("pool", lambda v: applications.active.acquisition_scores(KEY, fit, v), ROWS)
+    add("choose", lambda v: applications.active.choose(KEY, fit, X, v), COUNTS)
+    return found
 
 
 def settings_of_methods() -> list[tuple[str, object]]:
@@ -154,7 +222,7 @@ def _try(cases: list[tuple[str, object]]) -> list[str]:
             warnings.simplefilter("ignore")
             try:
                 call()
-            except CredoError as error:
+            except (CredoError, PortableError) as error:
                 if "\n" in str(error) or len(str(error)) < 15:
                     failed.append(f"{name}: no sentence: {error}")
                 continue

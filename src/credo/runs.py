@@ -13,6 +13,7 @@ import credo
 from credo import codec
 from credo.archives import Damaged, read_json, regular_file
 from credo.core import mixture
+from credo.core.checks import a_place
 from credo.core.model import Model
 from credo.core.numeric import has_nan
 from credo.core.posterior import Posterior
@@ -48,7 +49,7 @@ class Run:
 
 def open_run(folder: Any, network: Any = None) -> Run:
     """Read a run directory, or raise ArtifactError with one sentence."""
-    folder = Path(folder)
+    folder = Path(a_place(folder, "A run"))
     try:
         return _read(folder, network)
     except (InputError, Refusal):

@@ -203,7 +203,7 @@ def test_wrong_arguments_are_sentences(tmp_path):
     for words, place, options in [
         ("exists", tmp_path / "taken", {}),
         ("exists", tmp_path / "taken" / "file", {}),
-        ("form is one of", tmp_path / "p", {"form": "onnx"}),
+        ("Unknown form", tmp_path / "p", {"form": "onnx"}),
         ("at least 1", tmp_path / "p", {"num_samples": 0}),
         ("between 0 and 1", tmp_path / "p", {"levels": [0.5, 1.0]}),
     ]:

@@ -3,8 +3,9 @@
 import dataclasses
 import math
 import numbers
+import os
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import jax
@@ -54,6 +55,27 @@ def share(value: Any, name: str) -> float:
     if number is None or not 0 < number < 1:
         raise InputError(f"{name} lies between 0 and 1, got {_shown(value)}.")
     return number
+
+
+def list_of(value: Any, name: str) -> list[Any]:
+    """The entries of a list, a tuple or an array of one dimension, or a sentence."""
+    if isinstance(value, list | tuple | range) or (isinstance(value, np.ndarray | jax.Array) and value.ndim == 1):
+        return list(value)
+    raise InputError(f"{name} must be a list, got {_shown(value)}.")
+
+
+def a_place(value: Any, name: str) -> Any:
+    """The path of a file or folder, or a sentence."""
+    if isinstance(value, str | os.PathLike):
+        return value
+    raise InputError(f"{name} must be the path of a folder, got {_shown(value)}.")
+
+
+def a_word(value: Any, known: Collection[str], name: str) -> str:
+    """One of some words, or a sentence."""
+    if isinstance(value, str) and value in known:
+        return value
+    raise InputError(f"Unknown {name} {_shown(value)}; choose one of {', '.join(known)}.")
 
 
 def checked_key(key: Any) -> Any:

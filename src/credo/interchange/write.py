@@ -12,6 +12,7 @@ import numpy as np
 
 from credo.archives import document_digest
 from credo.artifacts import versions
+from credo.core.checks import a_place, a_word, list_of, or_none, share, whole
 from credo.errors import InputError
 from credo.folders import replaced_folder
 from credo.interchange.arrays import numbers
@@ -66,7 +67,7 @@ def export(
         >>> bool(np.allclose(prediction.mean, credo.predict(jax.random.key(0), fit, x).mean, rtol=1e-5, atol=1e-6))
         True
     """
-    place = Path(place)
+    place = Path(a_place(place, "place"))
     _check(place, form, num_samples, levels, block, platforms)
     subject = subject_of(fit, key, num_samples, network)
     document: dict[str, Any] = {"format": FORMAT, "version": VERSION, "form": form} | subject.plain()
@@ -90,16 +91,15 @@ def export(
 def _check(
     place: Path, form: str, num_samples: int | None, levels: Sequence[float], block: int, platforms: Sequence[str]
 ) -> None:
-    if form not in FILES:
-        raise InputError(f"form is one of {', '.join(FILES)}, got {form!r}.")
+    a_word(form, FILES, "form")
     if place.is_file() or (place.is_dir() and any(place.iterdir())):
         raise InputError(f"{place} exists; choose another place for the export, or remove it.")
-    if num_samples is not None and num_samples < 1:
-        raise InputError(f"num_samples must be at least 1, got {num_samples}.")
-    if not levels or not all(0 < level < 1 for level in levels):
-        raise InputError(f"levels are numbers between 0 and 1, got {list(levels)}.")
-    if int(block) != block or block < 1 or not platforms:
-        raise InputError(f"block is a whole number of at least 1, and platforms name at least one; got {block}.")
+    or_none(whole, num_samples, "num_samples")
+    if not [share(level, "Each of levels") for level in list_of(levels, "levels")]:
+        raise InputError("levels has no level between 0 and 1.")
+    whole(block, "block")
+    if not platforms:
+        raise InputError("platforms names no platform.")
 
 
 def _npz(arrays: dict[str, np.ndarray]) -> bytes:

@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from credo.core.checks import a_word, list_of, whole
 from credo.core.network import ParamInfo, Variables
 from credo.core.nodes import Nodes
 from credo.core.tree import struct
@@ -203,11 +204,9 @@ def mlp(widths: Sequence[int] = (50,), activation: str = "relu", dropout: float 
         >>> credo.networks.mlp([50, 50], activation="tanh").widths
         (50, 50)
     """
-    if activation not in ACTIVATIONS:
-        raise InputError(f"Unknown activation {activation!r}; choose one of {', '.join(ACTIVATIONS)}.")
-    if any(int(w) != w or w < 1 for w in widths):
-        raise InputError(f"Hidden widths must be whole numbers of at least 1, got {list(widths)}.")
+    a_word(activation, ACTIVATIONS, "activation")
+    widths = [whole(w, "Hidden widths") for w in list_of(widths, "widths")]
     check_widths(widths)
     if not 0 <= dropout < 1:
         raise InputError(f"The dropout rate lies in [0, 1), got {dropout}.")
-    return MLP(tuple(int(w) for w in widths), activation, dropout=float(dropout))
+    return MLP(tuple(widths), activation, dropout=float(dropout))

@@ -5,6 +5,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from credo.core.checks import whole
 from credo.core.network import ParamInfo, Variables
 from credo.core.nodes import Nodes, with_constant
 from credo.core.tree import struct
@@ -74,8 +75,7 @@ def shallow(num_nodes: int, beside: str = "linear", activation: str = "logistic"
         >>> credo.networks.shallow(5).beside
         'linear'
     """
-    if int(num_nodes) != num_nodes or num_nodes < 0:
-        raise InputError(f"The number of nodes is a whole number, got {num_nodes}.")
+    num_nodes = whole(num_nodes, "The number of nodes", 0)
     check_widths([num_nodes])
     if beside not in PARTS:
         raise InputError(f"beside must be one of {', '.join(PARTS)}, got {beside!r}.")

@@ -6,10 +6,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from credo.core.checks import a_word
 from credo.core.numeric import host_arrays
 from credo.core.predict import predict
 from credo.core.predictive import Predictive
-from credo.errors import InputError, Refusal
+from credo.errors import Refusal
 
 PyTree = Any
 ONE_BY_ONE = ("bald", "variance", "entropy", "epig", "random")
@@ -56,8 +57,7 @@ def acquisition_scores(
         >>> bool(scores[1] > scores[0])  # far from the data the line is less known
         True
     """
-    if acquisition not in ACQUISITIONS:
-        raise InputError(f"Unknown acquisition {acquisition!r}; choose one of {', '.join(ACQUISITIONS)}.")
+    a_word(acquisition, ACQUISITIONS, "acquisition")
     key_draws, key_own = jax.random.split(key)
     pool = host_arrays(pool, "The pool's inputs")
     targets = None if targets is None else host_arrays(targets, "The target rows")

@@ -7,6 +7,7 @@ import numpy as np
 
 from credo.applications.active.acquisition import acquisition_scores, class_draws, mean_draws
 from credo.applications.active.outcomes import extended, in_pieces, joint_entropies, nothing_chosen
+from credo.core.checks import whole
 from credo.core.numeric import host_arrays
 from credo.core.predict import predict
 from credo.errors import InputError
@@ -54,6 +55,7 @@ def choose(
         >>> sorted(credo.applications.active.choose(jax.random.key(1), fit, pool, 2, "batch_bald").tolist())[-1]
         3
     """
+    size = whole(size, "size")
     pool = host_arrays(pool, "The pool's inputs")
     rows = len(jax.tree.leaves(pool)[0])
     if not 1 <= size <= rows:

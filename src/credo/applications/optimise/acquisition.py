@@ -11,8 +11,8 @@ from jax.scipy.special import log_ndtr, logsumexp
 from jax.scipy.stats import norm
 
 from credo.applications.optimise.belief import Belief, conditioned, precision
+from credo.core.checks import a_word
 from credo.core.tree import leaf, struct
-from credo.errors import InputError
 
 ACQUISITIONS = ("log_ei", "ei", "ucb", "thompson")
 HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
@@ -140,6 +140,4 @@ def typed(setting: Setting, kind: Any) -> Setting:
 
 def checked(name: str) -> str:
     """The acquisition's name, or a sentence."""
-    if name not in ACQUISITIONS:
-        raise InputError(f"Unknown acquisition {name!r}; choose one of {', '.join(ACQUISITIONS)}.")
-    return name
+    return a_word(name, ACQUISITIONS, "acquisition")

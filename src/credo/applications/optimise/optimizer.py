@@ -15,6 +15,7 @@ from credo.applications.optimise.belief import Fitted
 from credo.applications.optimise.record import Evaluation
 from credo.applications.optimise.space import Point, Space
 from credo.applications.optimise.surrogate import find_surrogate
+from credo.core.checks import positive, whole
 from credo.errors import ArtifactError, InputError
 from credo.locks import locked
 from credo.programs import tidy
@@ -71,9 +72,11 @@ class Optimizer:
         if not isinstance(space, Space):
             raise InputError('The space is a Space: Space({"x": Float(0, 1)}).')
         self.space, self.acquisition = space, checked(acquisition)
-        self.surrogate = None if surrogate == "random" else find_surrogate(surrogate)
-        self.batch, self.initial = _whole(batch, "batch"), _whole(initial or _initial(space), "initial")
-        self.maximise, self.noisy, self.beta, self.seed = bool(maximise), bool(noisy), float(beta), int(seed)
+        random = isinstance(surrogate, str) and surrogate == "random"
+        self.surrogate = None if random else find_surrogate(surrogate)
+        self.batch, self.initial = whole(batch, "batch"), whole(initial or _initial(space), "initial")
+        self.maximise, self.noisy = bool(maximise), bool(noisy)
+        self.beta, self.seed = positive(beta, "beta"), whole(seed, "seed", 0)
         self._named = surrogate if isinstance(surrogate, str) else None
         self.history: list[Evaluation] = []
         self.pending: list[Point] = []
@@ -81,7 +84,7 @@ class Optimizer:
     # ------------------------------------------------------------------ ask
     def ask(self, count: int | None = None) -> list[Point]:
         """The next points to evaluate; those that were asked for before and not told yet are taken into account."""
-        count = self.batch if count is None else _whole(count, "count")
+        count = self.batch if count is None else whole(count, "count")
         found = self._first(count)
         if len(found) < count:
             found += self._next(count - len(found), found)
@@ -253,6 +256,7 @@ class Optimizer:
         self, objective: Callable[[Point], float], evaluations: int, folder: Any,
         progress: Callable[["Optimizer"], Any] | None, failures: str,
     ) -> Evaluation:  # fmt: skip
+        evaluations = whole(evaluations, "evaluations")
         while len(self.history) < evaluations:
             if not self.pending:
                 try:
@@ -338,12 +342,6 @@ def in_words(error: BaseException) -> str:
 def _initial(space: Space) -> int:
     num = max(5, 2 * (len(space.dimensions) + 1))
     return num if space.count is None else min(num, max(1, space.count // 2))
-
-
-def _whole(value: Any, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise InputError(f"{name} is a whole number of at least 1, got {value!r}.")
-    return int(value)
 
 
 def _value(value: Any) -> float:

@@ -91,6 +91,8 @@ def load(folder: Any) -> Predictor:
         >>> predictor.predict([[0.5]]).std.shape
         (1,)
     """
+    if not isinstance(folder, str | Path):
+        raise PortableError(f"An exported predictor is a folder, got a {type(folder).__name__}.")
     folder = Path(folder)
     try:
         return _opened(folder)
