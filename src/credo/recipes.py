@@ -221,9 +221,18 @@ def _likelihood(encoder: TableEncoder, text: Any, noise: Any) -> Any:
     task, classes = encoder.task, encoder.classes
     if text is None:
         likelihood = default_likelihood(task, len(classes) if task == "multiclass" and classes else None)
+        likelihood = _centred(likelihood, encoder)
         return likelihood if noise is None else _with_noise(likelihood, noise, encoder)
-    likelihood = parse_likelihood(text, task, len(classes or ()))
+    likelihood = _centred(parse_likelihood(text, task, len(classes or ())), encoder)
     return likelihood if noise is None else _with_noise(likelihood, noise, encoder)
+
+
+def _centred(likelihood: Any, encoder: TableEncoder) -> Any:
+    """Counts with their mean as the rate of an output of 0: priors are centred there, and large counts are no further
+    away than small ones."""
+    if encoder.task != "count":
+        return likelihood
+    return dataclasses.replace(likelihood, offset=float(np.log(encoder.count_mean)))
 
 
 def parse_likelihood(text: Any, task: str = "regression", num_classes: int = 0) -> Any:

@@ -30,7 +30,7 @@ REAL = {
     "heteroscedastic_t": (heteroscedastic_t(df=5.0), scipy.stats.t(5.0, scale=0.3)),
 }
 COUNTS = {"poisson": (poisson(), 0.0), "negative_binomial": (negative_binomial(3.0), 1 / 3)}
-LOG_SHARES = np.log([0.7, 0.3])
+LOG_SHARES = tuple(np.log([0.7, 0.3]).tolist())
 
 
 @pytest.mark.parametrize(("inner", "truth"), REAL.values(), ids=REAL.keys())

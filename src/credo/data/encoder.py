@@ -108,6 +108,11 @@ class TableEncoder:
         """What to multiply standardised targets by, in float64; 1 if no regression."""
         return self._target_setting("scale", 1.0)
 
+    @property
+    def count_mean(self) -> float:
+        """Mean count of the training rows; 1 where the target is no count."""
+        return float(getattr(self.target_encoder, "mean", 1.0))
+
     def _target_setting(self, name: str, otherwise: float) -> np.ndarray:
         values = np.asarray(getattr(self.target_encoder, name, (otherwise,)), np.float64)
         return values if len(values) > 1 else values.reshape(())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
@@ -209,8 +209,11 @@ class CountTarget:
     kind: ClassVar[str] = "count"
     name: str
     form: str = config.added(number_forms.PLAIN)
+    mean: float = config.added(1.0)  # of the training rows
 
     def __post_init__(self) -> None:
+        if not self.mean > 0:
+            raise ValueError("has a mean that is not positive")
         if self.form not in number_forms.FORMS:
             raise ValueError("has an unknown form of numbers")
 
@@ -220,13 +223,13 @@ class CountTarget:
         return "count"
 
     @classmethod
-    def learn(cls, frame: pd.DataFrame, name: str) -> CountTarget:
-        """Check that the counts are counts and vary."""
+    def learn(cls, frame: pd.DataFrame, name: str, weights: np.ndarray | None = None) -> CountTarget:
+        """Check that the counts are counts and vary; learn their mean."""
         learned = cls(name, *_target_forms(frame, (name,)))
         values = learned.encode(frame)
         if values.min() == values.max():
             raise _constant(name, f"{values[0]:g}")
-        return learned
+        return replace(learned, mean=float(np.average(values.astype(np.float64), weights=weights)))
 
     def encode(self, frame: pd.DataFrame) -> np.ndarray:
         """Return float32 counts, which are exact up to 2²⁴."""
@@ -254,7 +257,7 @@ def learn_target(
     if len(names) > 1:
         raise InputError(f"Several targets need --task regression, not {task}; name one target.")
     if task == "count":
-        return CountTarget.learn(frame, names[0])
+        return CountTarget.learn(frame, names[0], weights)
     learned = ClassTarget.learn(frame, names[0])
     if task != "classification" and task != learned.task:
         raise InputError(

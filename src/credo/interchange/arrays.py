@@ -78,6 +78,8 @@ def _likelihood(likelihood: Any, params: PyTree, count: int) -> tuple[dict[str, 
         settings["floor"] = float(likelihood.floor)
     if kind is lk.HeteroscedasticT:
         found["df"] = jax.vmap(likelihood.freedom)(params) if params else likelihood.df
+    if kind in (lk.Poisson, lk.NegativeBinomial):
+        settings["offset"] = float(likelihood.offset)
     if kind is lk.NegativeBinomial:
         found["log_dispersion"] = params.get("log_dispersion", None if params else np.log(likelihood.value))
     if kind is lk.Mislabelled:

@@ -145,6 +145,13 @@ def known_or(value: float | str, name: str) -> tuple[str, float | None]:
     return "known", positive(value, f"A known {name}")
 
 
+def checked_offset(offset: float) -> float:
+    """A builder's offset of a log rate."""
+    if not math.isfinite(offset):
+        raise InputError(f"The offset of a log rate must be a finite number, got {offset}.")
+    return float(offset)
+
+
 def log_normal_parameters(prior_loc: float, prior_scale: float) -> tuple[float, float]:
     """The checked mean and standard deviation of a log-normal prior."""
     if not isinstance(prior_loc, int | float | np.number) or not math.isfinite(prior_loc):

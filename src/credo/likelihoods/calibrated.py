@@ -29,6 +29,11 @@ class Corrected:
         return bool(self.inner.point)
 
     @property
+    def inferred(self) -> bool:
+        """As the inner likelihood."""
+        return bool(self.inner.inferred)
+
+    @property
     def learns(self) -> str:
         """As the inner likelihood."""
         return str(getattr(self.inner, "learns", "noise"))
@@ -120,7 +125,7 @@ class Tempered(Corrected, Classes):
     inner: a likelihood of classes.
     heat: T; above 1 the inner one was too sure of itself.
     share: w.
-    log_frequencies: log π [C].
+    log_frequencies: log π of each class, a tuple.
     """
 
     inner: Any = leaf()
@@ -131,7 +136,8 @@ class Tempered(Corrected, Classes):
     def log_probs(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """log p(c) of every class [n, C]."""
         own = jax.nn.log_softmax(self.inner.log_probs(params, outputs) / self.heat)
-        return jnp.logaddexp(jnp.log1p(-self.share) + own, jnp.log(self.share) + jnp.asarray(self.log_frequencies))
+        usual = jnp.asarray(self.log_frequencies, own.dtype)
+        return jnp.logaddexp(jnp.log1p(-self.share) + own, jnp.log(self.share) + usual)
 
     def log_prob(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
         """log p(y | f)."""
@@ -166,8 +172,10 @@ class Tempered(Corrected, Classes):
 class Overdispersed(Corrected):
     """Counts with the mean μ of the inner likelihood and s² times its variance: NB(μ, r'), 1/r' = (s² − 1)/μ + s²/r.
 
+    A variance below μ no such distribution has: where s² would make it so, y is Poisson.
+
     inner: `poisson` (1/r = 0) or `negative_binomial`.
-    factor: s ≥ 1, one number or one for each entry of y.
+    factor: s, one number or one for each entry of y.
     """
 
     inner: Any = leaf()
@@ -178,7 +186,8 @@ class Overdispersed(Corrected):
     def _wider(self, params: PyTree, outputs: jax.Array) -> NegativeBinomial:
         square, mean = jnp.square(self.factor), jnp.maximum(self.inner.mean(params, outputs), 1e-30)
         inverse = jnp.exp(-self.inner.log_r(params)) if hasattr(self.inner, "log_r") else 0.0
-        return NegativeBinomial("known", 1.0 / jnp.maximum((square - 1.0) / mean + square * inverse, 1e-8))
+        wider = jnp.maximum((square - 1.0) / mean + square * inverse, 1e-8)
+        return NegativeBinomial("known", 1.0 / wider, offset=self.inner.offset)
 
     def log_prob(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
         """log NB(y; μ, r'), summed over the entries of y."""
@@ -189,8 +198,8 @@ class Overdispersed(Corrected):
         return self.inner.mean(params, outputs)
 
     def variance(self, params: PyTree, outputs: jax.Array) -> jax.Array:
-        """s² times the inner variance."""
-        return self.inner.variance(params, outputs) * jnp.square(self.factor)
+        """s² times the inner variance, and no less than μ."""
+        return self._wider(params, outputs).variance({}, outputs)
 
     def cdf(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
         """P(Y ≤ y) under NB(μ, r')."""
@@ -203,4 +212,4 @@ class Overdispersed(Corrected):
     def curvature(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """(∂μ/∂f)²/Var[y] on the diagonal: the information of a quasi-likelihood with this mean and variance."""
         inner = jnp.diagonal(self.inner.curvature(params, outputs), axis1=-2, axis2=-1)
-        return diagonal(inner / jnp.square(self.factor))
+        return diagonal(inner * self.inner.variance(params, outputs) / self.variance(params, outputs))

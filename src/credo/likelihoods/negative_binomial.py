@@ -10,6 +10,7 @@ import numpy as np
 from credo.core.tree import leaf, struct
 from credo.likelihoods.base import (
     HALF_LOG_2PI,
+    checked_offset,
     count_targets,
     diagonal,
     known_or,
@@ -33,7 +34,7 @@ PyTree = Any
 
 @struct
 class NegativeBinomial:
-    """y ~ NB(μ, r) with log μ = f and variance μ + μ²/r, one r for each entry of y; see `negative_binomial`.
+    """y ~ NB(μ, r) with log μ = f + offset and variance μ + μ²/r, one r for each entry of y; see `negative_binomial`.
 
     dispersion: "known" (r = value), "learned" (a point) or "inferred" (log r ~ N(prior_loc, prior_scale²)).
     """
@@ -42,6 +43,7 @@ class NegativeBinomial:
     value: Any = leaf(default=None)
     prior_loc: Any = leaf(default=1.0)
     prior_scale: Any = leaf(default=2.0)
+    offset: Any = leaf(default=0.0)
 
     kind = "counts"
 
@@ -95,7 +97,7 @@ class NegativeBinomial:
 
     def log_prob(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
         """log Γ(y+r)/(Γ(r) y!) + r log(r/(r+μ)) + y log(μ/(r+μ)), summed over the entries of y."""
-        eta, log_r = log_rate(outputs), self.log_r(params)
+        eta, log_r = log_rate(outputs + self.offset), self.log_r(params)
         mu, r = jnp.exp(eta), jnp.exp(log_r)
         count = jnp.maximum(targets, 1)
         log_count = jnp.log(count)
@@ -108,16 +110,16 @@ class NegativeBinomial:
 
     def mean(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """μ."""
-        return jnp.exp(log_rate(outputs))
+        return jnp.exp(log_rate(outputs + self.offset))
 
     def variance(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """μ + μ²/r."""
-        eta = log_rate(outputs)
+        eta = log_rate(outputs + self.offset)
         return jnp.exp(eta) + jnp.exp(2 * eta - self.log_r(params))
 
     def cdf(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
         """I_{r/(r+μ)}(r, ⌊y⌋ + 1), and 0 for y < 0."""
-        eta, log_r = log_rate(outputs), self.log_r(params)
+        eta, log_r = log_rate(outputs + self.offset), self.log_r(params)
         r, floor = jnp.broadcast_to(jnp.exp(log_r), eta.shape), jnp.clip(jnp.floor(targets), 0, 1e18)
         below = betainc(r, floor + 1, jax.nn.sigmoid(log_r - eta), jax.nn.sigmoid(eta - log_r))
         return jnp.where(targets < 0, 0, below)
@@ -126,17 +128,23 @@ class NegativeBinomial:
         """One count for every entry: a Poisson whose rate is gamma with shape r and mean μ."""
         rate_key, count_key = jax.random.split(key)
         log_r = jnp.broadcast_to(self.log_r(params), outputs.shape)
-        rate = jnp.exp(log_rate(outputs) - log_r) * jax.random.gamma(rate_key, jnp.exp(log_r), dtype=outputs.dtype)
+        rate = jnp.exp(log_rate(outputs + self.offset) - log_r) * jax.random.gamma(
+            rate_key, jnp.exp(log_r), dtype=outputs.dtype
+        )
         return poisson_sample(count_key, rate)
 
     def curvature(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """μ r/(r + μ) (d log μ/df)² on the diagonal."""
         log_r = self.log_r(params)
-        return diagonal(jnp.exp(log_r) * jax.nn.sigmoid(log_rate(outputs) - log_r) * log_rate_slope(outputs) ** 2)
+        return diagonal(
+            jnp.exp(log_r)
+            * jax.nn.sigmoid(log_rate(outputs + self.offset) - log_r)
+            * log_rate_slope(outputs + self.offset) ** 2
+        )
 
 
 def negative_binomial(
-    dispersion: float | str = "learned", *, prior_loc: float = 1.0, prior_scale: float = 2.0
+    dispersion: float | str = "learned", *, prior_loc: float = 1.0, prior_scale: float = 2.0, offset: float = 0.0
 ) -> NegativeBinomial:
     """Counts with variance μ + μ²/r for a mean μ = eᶠ; r → ∞ is Poisson, r = 1 geometric.
 
@@ -148,6 +156,7 @@ def negative_binomial(
             its prior) or "inferred" (its own posterior under log r ~ N(prior_loc, prior_scale²)).
         prior_loc: mean of log r under its prior.
         prior_scale: standard deviation of log r under its prior.
+        offset: what is added to f, such as the logarithm of the mean count: what the prior of f is centred at.
 
     Example:
         >>> import jax.numpy as jnp
@@ -155,4 +164,6 @@ def negative_binomial(
         >>> negative_binomial(dispersion=2.0).variance({}, jnp.zeros((1, 1))).tolist()
         [[1.5]]
     """
-    return NegativeBinomial(*known_or(dispersion, "dispersion"), *log_normal_parameters(prior_loc, prior_scale))
+    return NegativeBinomial(
+        *known_or(dispersion, "dispersion"), *log_normal_parameters(prior_loc, prior_scale), checked_offset(offset)
+    )

@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from credo.core.tree import struct
-from credo.likelihoods.base import HALF_LOG_2PI, NoParameters, count_targets, diagonal
+from credo.core.tree import leaf, struct
+from credo.likelihoods.base import HALF_LOG_2PI, NoParameters, checked_offset, count_targets, diagonal
 from credo.likelihoods.special import (
     deviance,
     gammaincc,
@@ -22,7 +22,9 @@ PyTree = Any
 
 @struct
 class Poisson(NoParameters):
-    """y ~ Poisson(λ) with log λ = f, one output for each entry of y; see `poisson`."""
+    """y ~ Poisson(λ) with log λ = f + offset, one output for each entry of y; see `poisson`."""
+
+    offset: Any = leaf(default=0.0)
 
     kind = "counts"
 
@@ -36,7 +38,7 @@ class Poisson(NoParameters):
 
     def log_prob(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
         """y log λ − λ − log y!, summed over the entries of y."""
-        eta = log_rate(outputs)
+        eta = log_rate(outputs + self.offset)
         count = jnp.maximum(targets, 1)
         # y log λ − log y! cancels: off by a nat at y = 10⁶ in float32. Relative to λ = y every term is small.
         log_count = jnp.log(count)
@@ -45,11 +47,11 @@ class Poisson(NoParameters):
 
     def mean(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """λ."""
-        return jnp.exp(log_rate(outputs))
+        return jnp.exp(log_rate(outputs + self.offset))
 
     def variance(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """λ."""
-        return jnp.exp(log_rate(outputs))
+        return jnp.exp(log_rate(outputs + self.offset))
 
     def cdf(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
         """Q(⌊y⌋ + 1, λ), and 0 for y < 0."""
@@ -62,14 +64,17 @@ class Poisson(NoParameters):
 
     def curvature(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """λ (d log λ/df)² on the diagonal."""
-        return diagonal(self.mean(params, outputs) * log_rate_slope(outputs) ** 2)
+        return diagonal(self.mean(params, outputs) * log_rate_slope(outputs + self.offset) ** 2)
 
 
-def poisson() -> Poisson:
-    """Counts with variance equal to their mean: y ~ Poisson(eᶠ).
+def poisson(*, offset: float = 0.0) -> Poisson:
+    """Counts with variance equal to their mean: y ~ Poisson(e^(f + offset)).
 
     Above f = 30 the rate grows linearly, e³⁰ (f − 29), so that no output makes it infinite in float32 and its
     gradient still points back.
+
+    Args:
+        offset: what is added to f, such as the logarithm of the mean count: what the prior of f is centred at.
 
     Example:
         >>> import jax.numpy as jnp
@@ -77,4 +82,4 @@ def poisson() -> Poisson:
         >>> poisson().mean({}, jnp.zeros((1, 2))).tolist()
         [[1.0, 1.0]]
     """
-    return Poisson()
+    return Poisson(checked_offset(offset))

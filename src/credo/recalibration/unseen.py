@@ -21,6 +21,7 @@ SLACK = 0.03  # of a coverage: a difference that is let be, however many rows pr
 SURE = 2.5  # standard errors beyond which a coverage is off
 NATS = 5.0  # by which two numbers must raise the log-likelihood: chance alone does in less than one of 100 cases
 NARROWEST, WIDEST = 0.25, 100.0  # factors of the noise
+LEAST = 0.01  # of that of counts, whose dispersion may be far from learned; below a Poisson's it does not go
 HEATS = np.exp(np.linspace(np.log(0.2), np.log(20.0), 47))
 FEWEST = 20  # rows that can tell something
 
@@ -77,8 +78,8 @@ def corrected(parts: Sequence[Unseen], frequencies: np.ndarray | None = None, al
 def with_settings(likelihood: Any, settings: dict[str, Any]) -> Any:
     """The likelihood with a correction whose settings are known."""
     if "heat" in settings:
-        log_frequencies = np.log(np.asarray(settings["frequencies"], np.float64)).astype(np.float32)
-        return Tempered(likelihood, settings["heat"], settings["share"], log_frequencies)
+        log_frequencies = np.log(np.asarray(settings["frequencies"], np.float64)).tolist()
+        return Tempered(likelihood, settings["heat"], settings["share"], tuple(log_frequencies))
     kind = Overdispersed if likelihood.kind == "counts" else Stretched
     return kind(likelihood, settings["factor"])
 
@@ -86,7 +87,7 @@ def with_settings(likelihood: Any, settings: dict[str, Any]) -> Any:
 # ---------------------------------------------------------------------- numbers and counts
 def _numbers(parts: Sequence[Unseen], rows: float, always: bool) -> Correction:
     plain: Any = parts[0].likelihood
-    ends = (1.0 if plain.kind == "counts" else NARROWEST), WIDEST
+    ends = (LEAST if plain.kind == "counts" else NARROWEST), WIDEST
     before = float(coverages(parts)[LEVELS.index(LEVEL)])
     off = max(SLACK, SURE * math.sqrt(LEVEL * (1 - LEVEL) / rows))
     facts = {"rows": int(rows), "level": LEVEL, "coverage": before}

@@ -81,6 +81,7 @@ class Counts:
     def __init__(self, settings: dict[str, Any], arrays: dict[str, np.ndarray]):
         self.log_r: Any = _each_draw(arrays, "log_dispersion")
         self.square = np.asarray(settings.get("correction", {}).get("factor", 1.0)) ** 2  # variance is so much larger
+        self.offset = settings.get("offset", 0.0)
         self.poisson = self.log_r is None and bool((self.square == 1).all())
 
     def shape(self, eta: np.ndarray) -> np.ndarray:
@@ -93,18 +94,17 @@ class Counts:
 
     def mean(self, outputs: np.ndarray) -> np.ndarray:
         """The rate."""
-        return np.exp(log_rate(outputs))
+        return np.exp(log_rate(outputs + self.offset))
 
     def variance(self, outputs: np.ndarray) -> np.ndarray:
-        """The rate μ, μ²/r more under the negative binomial, and what a correction multiplies it by."""
-        eta = log_rate(outputs)
-        own = 0.0 if self.log_r is None else np.exp(2 * eta - self.log_r)
-        return self.square * (np.exp(eta) + own)
+        """The rate μ, and μ²/r more under the negative binomial."""
+        eta = log_rate(outputs + self.offset)
+        return np.exp(eta) if self.poisson else np.exp(eta) + np.exp(2 * eta - self.shape(eta))
 
     def cdf(self, outputs: np.ndarray, y: np.ndarray) -> np.ndarray:
         """P(Y ≤ y | f)."""
         y = np.broadcast_to(y, outputs.shape)
-        count, eta = np.clip(np.floor(y), 0.0, 1e18) + 1, log_rate(outputs)
+        count, eta = np.clip(np.floor(y), 0.0, 1e18) + 1, log_rate(outputs + self.offset)
         if self.poisson:
             below = gammaincc(count, np.exp(eta))
         else:
@@ -114,7 +114,7 @@ class Counts:
 
     def log_prob(self, outputs: np.ndarray, y: np.ndarray) -> np.ndarray:
         """log p(y | f) [draw, n], summed over the entries of y."""
-        eta = log_rate(outputs)
+        eta = log_rate(outputs + self.offset)
         mu, y, none = np.exp(eta), np.maximum(y, 1.0), y <= 0
         log_y = np.log(y)
         # Loader's form: y log λ − log y! cancels where counts are large
