@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from credo.data.splits import split_rows
+from credo.report.load import load_run_data
 from small_tables import QUICK, class_frame, regression_frame
 
 
@@ -315,6 +316,11 @@ def test_a_category_of_held_out_rows_alone_does_not_stop_predictions(credo, tmp_
     result = credo("predict", tmp_path / "run", tmp_path / "t.csv", "--out", tmp_path / "p.csv")
     assert result.exit_code == 0, result.stderr
     assert len(pd.read_csv(tmp_path / "p.csv")) == 60
+    # The report predicts that row as the scores of the fit do: as a mixture.
+    shown, stored = load_run_data(tmp_path / "run"), json.loads((tmp_path / "run" / "metrics.json").read_text())
+    assert shown.predictive.epistemic.max() > 0
+    rmse = np.sqrt(np.mean((shown.predictive.mean - shown.targets) ** 2))
+    assert rmse == pytest.approx(stored["test_rmse"], rel=1e-4)
 
 
 def test_a_sentence_stays_one_line_whatever_it_quotes(credo, tmp_path):

@@ -15,6 +15,7 @@ import numpy as np
 from credo.core.predict import predict
 from credo.core.predictive import Predictive
 from credo.core.short import fields_in_short
+from credo.data.unseen import predict_unseen
 from credo.metrics import summarise
 from credo.report.views import View, views
 
@@ -157,7 +158,8 @@ def predict_rows(
     fit: Fit, inputs: np.ndarray, encoder: TableEncoder, seed: int = 0, num_samples: int | None = None
 ) -> Predictive:
     """Predictions at encoded inputs, on the scale of the table."""
-    predictive = predict(jax.random.key(seed), fit, inputs, num_samples=num_samples)
+    key = jax.random.key(seed)
+    predictive = predict_unseen(lambda rows: predict(key, fit, rows, num_samples=num_samples), encoder, inputs)
     if encoder.task != "regression":
         return predictive
     return predictive.rescaled(encoder.target_shift, encoder.target_scale)
