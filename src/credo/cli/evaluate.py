@@ -31,12 +31,12 @@ def evaluate(
     predictive = predictive_at(opened.fit, encoder, arrays.inputs, opened.table.get("seed", 0))
     weights = arrays.weights if encoder.weight_column else None
     truth = true_targets(encoder, arrays.targets)
-    found, table = intervals_of(predictive, truth, weights), confusion_of(predictive, truth, weights)
+    found, counts = intervals_of(predictive, truth, weights), confusion_of(predictive, truth, weights)
     scores = {name: interval.value for name, interval in found.items()}
     ends = {name: [interval.low, interval.high] for name, interval in found.items()}
     if as_json:
-        classes = {} if table is None else {"confusion": table, "classes": encoder.classes}
+        classes = {} if counts is None else {"confusion": counts, "classes": encoder.classes}
         emit(scores | {"rows": len(arrays.rows), "intervals": ends} | classes)
     else:
         head = f"{opened.fit.config['method']} on {len(arrays.rows)} rows, with 90 % bootstrap intervals:"
-        print("\n".join([head, *in_words(scores, ends), *of_classes(scores, encoder.classes or (), table)]))
+        print("\n".join([head, *in_words(scores, ends), *of_classes(scores, encoder.classes or (), counts)]))

@@ -225,7 +225,7 @@ class CountTarget:
     @classmethod
     def learn(cls, frame: pd.DataFrame, name: str, weights: np.ndarray | None = None) -> CountTarget:
         """Check that the counts are counts and vary; learn their mean."""
-        learned = cls(name, *_target_forms(frame, (name,)))
+        learned = cls(name, form=_target_forms(frame, (name,))[0])
         values = learned.encode(frame)
         if values.min() == values.max():
             raise _constant(name, f"{values[0]:g}")
