@@ -46,6 +46,7 @@ def learn_parts(
     kept_mass = None if mass is None else mass[keep]
     exact = task if task in ("binary", "multiclass") else chosen
     target = learn_target(frame.loc[keep, list(names)], names, exact, kept_mass)
+    notes += target.notes(frame.loc[keep, list(names)]) if isinstance(target, RegressionTarget) else []
     columns = _learn_columns(frame, keep, found, kept_mass, missing == "impute", notes)
     if not columns:
         raise InputError(

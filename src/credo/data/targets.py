@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 
 from credo.data import config, kinds, number_forms, parse, weighted
+from credo.data.far import check_scale, far_note
 from credo.errors import InputError
 
 if TYPE_CHECKING:
@@ -134,11 +135,18 @@ class RegressionTarget:
             shift, scale = weighted.mean_and_std(_target_numbers(frame, name, form), weights)
             if not scale > 0.0:
                 raise _constant(name, f"{shift:g}")
+            check_scale(name, scale)
             pairs.append((shift, scale))
         plain = set(forms) == {number_forms.PLAIN}
         return cls(
             names, tuple(shift for shift, _ in pairs), tuple(scale for _, scale in pairs), () if plain else forms
         )
+
+    def notes(self, frame: pd.DataFrame) -> list[str]:
+        """Sentences on rows of this table that lie far from all others."""
+        forms = self.forms or (number_forms.PLAIN,) * len(self.names)
+        found = (far_note(name, _target_numbers(frame, name, form)) for name, form in zip(self.names, forms))
+        return [note for note in found if note]
 
     def encode(self, frame: pd.DataFrame) -> np.ndarray:
         """Return float32 of shape [rows], or [rows, targets] if there are several."""
