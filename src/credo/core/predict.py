@@ -88,7 +88,8 @@ def predict(
     checked_key(key)
     if not hasattr(fit, "posterior") or not hasattr(fit, "model"):
         raise InputError(f"predict takes the result of credo.fit or credo.load, got a {type(fit).__name__}.")
-    num_samples, memory = or_none(whole, num_samples, "num_samples"), positive(memory, "memory")
+    num_samples = or_none(whole, num_samples, "num_samples")
+    memory = 0 if memory == 0 else int(positive(memory, "memory"))  # 0 keeps nothing
     tidy()
     model = fit.model
     posterior = fit.posterior if mode is None else fit.posterior.view(mode)
