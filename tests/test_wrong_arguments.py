@@ -233,6 +233,14 @@ def _try(cases: list[tuple[str, object]]) -> list[str]:
     return failed
 
 
+@pytest.mark.parametrize("temperature", [-1, 0.0, np.nan, np.inf, "hot", True])
+def test_a_model_refuses_its_temperature_where_it_is_made(temperature):
+    with pytest.raises(CredoError, match="temperature must be a positive finite number"):
+        credo.Model(MODEL.network, MODEL.prior, MODEL.likelihood, temperature)
+    with pytest.raises(CredoError, match="temperature must be a positive finite number"):
+        MODEL.tempered(temperature)
+
+
 def test_wrong_arguments_get_credos_sentence(fit):
     cases = calls(fit)
     chosen = np.random.default_rng(1).permutation(len(cases))[:300]

@@ -38,6 +38,11 @@ class Model:
     temperature: Any = leaf(default=1.0)
     fixed: PyTree = leaf(default=None)  # parameters held at these values, None where they are free
 
+    def __post_init__(self) -> None:
+        # JAX rebuilds models with arrays, tracers and placeholders as leaves: those are looked at in `checked_model`.
+        if isinstance(self.temperature, int | float | str):
+            positive(self.temperature, "temperature")
+
     def init(self, key: jax.Array, batch: Batch) -> Variables:
         """Start values of every parameter and the network's state."""
         outputs = self.likelihood.num_outputs(batch.targets)
@@ -134,7 +139,7 @@ class Model:
 def checked_model(model: Any) -> Model:
     """A model whose parts are what they should be, or a sentence.
 
-    Not in the constructor: JAX puts all kinds of things into the place of numbers.
+    Not in the constructor: JAX rebuilds models with all kinds of leaves.
     """
     if not isinstance(model, Model):
         raise InputError(f"A model is credo.Model(network, prior, likelihood), got a {type(model).__name__}.")
