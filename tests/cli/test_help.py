@@ -13,7 +13,7 @@ COMMANDS = [
     "demo", "fit", "compare", "predict", "evaluate", "effects", "decide", "suggest", "detect", "optimise", "report",
     "resume", "export", "methods", "audit", "benchmark",
 ]  # fmt: skip
-BENCHMARKS = ["uci", "airfoil", "images", "speed", "tables"]
+BENCHMARKS = ["uci", "airfoil", "images", "speed", "tables", "budgets"]
 
 
 def test_help_imports_neither_jax_nor_pandas():

@@ -202,7 +202,7 @@ def test_groups_stay_whole_and_are_no_input(frame):
 def test_groups_reach_the_pilot_and_the_intervals(frame, monkeypatch):
     seen = []
 
-    def chosen_for(encoder, data, network, settings, budget, seed, groups):
+    def chosen_for(encoder, data, network, settings, budget, seed, groups, announce):
         seen.append((len(data[1]), len(set(groups))))
         raise Refusal("enough")
 

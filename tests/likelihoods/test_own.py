@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import credo
-from credo.core.likelihood import Likelihood
+from credo.core.likelihood import Likelihood, has_posterior
 from credo.core.tree import struct
 from credo.curvature import output_columns, output_curvature
 from credo.diagnostics import loo
@@ -85,6 +85,15 @@ def test_the_curvature_of_a_survival_time_is_that_of_its_own_row(survival):
     found = output_curvature(Exponential(), {}, outputs, jnp.asarray(y))
     np.testing.assert_allclose(found[:, 0, 0], y[:, 0] * np.exp(-x[:, 0]), rtol=1e-5)
     assert isinstance(Exponential(), Likelihood)
+
+
+def test_a_likelihood_that_does_not_say_whether_it_is_inferred_is_not():
+    class Silent:
+        pass
+
+    assert not has_posterior(Silent())
+    assert not has_posterior(gaussian("learned"))
+    assert has_posterior(gaussian("inferred"))
 
 
 def test_laplace_of_a_survival_model_is_the_inverse_hessian(survival, fitted):

@@ -21,7 +21,6 @@ from credo.auto.choice import (
     without_likelihood,
     worth_measuring,
 )
-from credo.data.copies import merged
 
 if TYPE_CHECKING:
     import jax
@@ -55,6 +54,7 @@ def chosen_for(
         announce: called with the seconds that all of it will take on this machine, before the pilot.
     """
     from credo.auto.honest import units_of
+    from credo.data.copies import merged
     from credo.recipes import MODEL_OPTIONS, table_model
 
     def model_of(choice: Choice, rival: dict[str, Any]) -> Model:

@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from credo.auto import AUTO, chosen_for, settle
@@ -158,7 +159,7 @@ def row_scores(predictive: Predictive, truth: np.ndarray) -> dict[str, np.ndarra
         truth = truth.reshape(len(truth)).astype(int)
         probs = predictive.probs
         found["accuracy"] = (probs.argmax(1) == truth).astype(np.float64)
-        found["brier"] = np.asarray(brier_terms(probs, truth), np.float64)
+        found["brier"] = np.asarray(brier_terms(jnp.asarray(probs), jnp.asarray(truth)), np.float64)
         return found
     mean, (low, high) = predictive.mean, predictive.interval(LEVEL)
     wide = lambda a: np.asarray(a, np.float64).reshape(len(truth), -1)  # noqa: E731

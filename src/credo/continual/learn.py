@@ -13,6 +13,7 @@ from credo.continual.propagate import check_density, first_prior, next_prior, ne
 from credo.continual.result import Continual, score_row
 from credo.continual.tasks import Task, checked_tasks, joined, with_head
 from credo.core.batch import Batch, bucket
+from credo.core.likelihood import has_posterior
 from credo.core.model import Model, learned_name
 from credo.core.numeric import host_targets
 from credo.errors import InputError, Refusal
@@ -185,7 +186,7 @@ def _check_model(model: Model, method: Any, tasks: list[Task]) -> None:
             f"{type(method).__name__} gives draws, which have no density that could be the next prior: take "
             "bayes_by_backprop, ivon or laplace."
         )
-    if model.likelihood.inferred:
+    if has_posterior(model.likelihood):
         raise Refusal(
             f"The inferred {learned_name(model.likelihood)} has a posterior that would be lost at the next task: give "
             'a number or "learned".'

@@ -14,7 +14,8 @@ class Likelihood(Protocol):
 
     `kind` is "real" (y is [n, k]), "classes" (y is [n], class indices) or "counts" (y is [n, k]). Where y given f and ν
     is normal, entry by entry, a likelihood may say so with `normal = True`: scores then have closed forms. `learns` may
-    name ν in words. `curvature(params, outputs)` may give E_y[−∂² log p / ∂f ∂f'] [n, out, out], the expected Fisher
+    name ν in words. `inferred` is True where ν has a prior, and so a posterior of its own; who does not say it has none
+    (`has_posterior`). `curvature(params, outputs)` may give E_y[−∂² log p / ∂f ∂f'] [n, out, out], the expected Fisher
     information; who has none gets it by autodiff (`credo.curvature.output_curvature`).
     """
 
@@ -26,11 +27,6 @@ class Likelihood(Protocol):
     @property
     def point(self) -> bool:
         """True where ν is learned as a point by methods that optimise (it has no prior)."""
-        ...
-
-    @property
-    def inferred(self) -> bool:
-        """True where ν has a prior, and so a posterior of its own; False where it is known, empty or a point."""
         ...
 
     def prepare(self, targets: np.ndarray) -> np.ndarray:
@@ -76,3 +72,8 @@ class Likelihood(Protocol):
     def sample(self, key: jax.Array, params: PyTree, outputs: jax.Array) -> jax.Array:
         """One draw of y for every row."""
         ...
+
+
+def has_posterior(likelihood: Likelihood) -> bool:
+    """Has ν a posterior of its own? False where it is known, empty or a point, or where the likelihood does not say."""
+    return bool(getattr(likelihood, "inferred", False))

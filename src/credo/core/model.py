@@ -8,7 +8,7 @@ import jax
 from credo.core.batch import Batch
 from credo.core.checks import positive
 from credo.core.distribution import Prior
-from credo.core.likelihood import Likelihood
+from credo.core.likelihood import Likelihood, has_posterior
 from credo.core.network import Network, Variables
 from credo.core.tree import Select, leaf, paths, selected, struct
 from credo.errors import InputError, Refusal
@@ -170,7 +170,7 @@ def inferring(model: Model) -> tuple[Model, list[str]]:
 def at_mode(model: Model) -> list[str]:
     """What a method says that takes inferred parameters of the likelihood at their mode."""
     said = f"The {learned_name(model.likelihood)} is taken at its mode; its own spread is left out."
-    return [said] if model.likelihood.inferred else []
+    return [said] if has_posterior(model.likelihood) else []
 
 
 def learned_name(likelihood: Likelihood) -> str:

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from credo.core.likelihood import has_posterior
 from credo.core.tree import leaf, struct
 from credo.likelihoods.base import Classes, diagonal
 from credo.likelihoods.categorical import categorical
@@ -31,7 +32,7 @@ class Corrected:
     @property
     def inferred(self) -> bool:
         """As the inner likelihood."""
-        return bool(self.inner.inferred)
+        return has_posterior(self.inner)
 
     @property
     def learns(self) -> str:
