@@ -87,8 +87,9 @@ def choose(
     """The choice for a table.
 
     Chains from the members of an ensemble, as long as the time allows chains of 25 draws after the pilot and the
-    starting points; else an ensemble whose members stop early, each by rows of its own. The noise of numbers depends on
-    the inputs and has tails that the residuals decide; whether labels of classes may be wrong the pilot decides.
+    starting points and there are no more inputs than rows; else an ensemble whose members stop early, each by rows of
+    its own. The noise of numbers depends on the inputs and has tails that the residuals decide; whether labels of
+    classes may be wrong the pilot decides.
 
     Args:
         task: "regression", "binary", "multiclass" or "count".
@@ -117,7 +118,7 @@ def choose(
     speed = speed or Speed.by_rule(rows, size, device, CHAINS)
     place = {"cpu": "a processor", "gpu": "a GPU", "tpu": "a TPU"}[device]
     of = f"{rows:,} rows of {features:,} inputs and {size:,} parameters"
-    found = _lengths(task, rows, speed, seconds)
+    found = _lengths(task, rows, speed, seconds) if features <= rows else None
     if found is not None:
         length, start, rivals, total = found
         shorter = {} if start == START_STEPS else {"longest": start}
@@ -137,12 +138,13 @@ def choose(
     steps = int(min(MOST, max(fewest, min(SHARE * allowed / each, EPOCHS * rows / batch))))
     held = HELD_OUT if rows < 4 * SMALL else LARGE_HELD_OUT
     own: dict[str, Any] = options | {"size": members, "held_out": held}
+    reason = f"too many for chains in {allowed:.0f} s on {place}"
     if features > rows:
-        own["prior"] = TIGHT
+        own["prior"], reason = TIGHT, "more inputs than rows, which chains take too long for"
     return Choice(
         "deep_ensemble", network or (deep if small else WIDE), own, steps, batch,
-        f"deep_ensemble, because {of} are too many for chains in {allowed:.0f} s on {place}: {members} networks learn "
-        "from minibatches, and each stops where rows of its own are predicted best.",
+        f"deep_ensemble, because {of} are {reason}: {members} networks learn from minibatches, and each stops where "
+        "rows of its own are predicted best.",
         (), allowed if seconds is not None else steps * each,
     )  # fmt: skip
 
