@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
+import weakref
 
 import jax
 import numpy as np
@@ -56,6 +57,11 @@ def press(*_):
     signal.raise_signal(signal.SIGINT)
 
 
+def collect_and_wait():
+    gc.collect()
+    threading.Event().wait(60)
+
+
 @pytest.fixture
 def listening():
     """As under the command line; afterwards as before."""
@@ -64,6 +70,7 @@ def listening():
     yield
     for number, handler in old.items():
         signal.signal(number, handler)
+    gc.callbacks.remove(interrupt._sweep)
     interrupt._unheard = False
 
 
@@ -93,14 +100,29 @@ def test_a_ctrl_c_in_the_garbage_collector_is_not_lost(listening):
             press()
 
     gc.callbacks.append(collected)
-    waiting = threading.Event()
     try:
-        gc.collect()
         with pytest.raises(KeyboardInterrupt):
-            waiting.wait(60)
+            collect_and_wait()
     finally:
         gc.callbacks.remove(collected)
     assert pressed
+
+
+def test_a_ctrl_c_in_a_weak_reference_that_is_collected_is_not_lost(listening):
+    """A large heap is swept for longer than the Ctrl-C waits, so that it comes again in the midst of it."""
+    pressed = []
+
+    class Ring:
+        pass
+
+    ring = Ring()
+    ring.itself = ring
+    watcher = weakref.ref(ring, lambda _: (pressed.append(1), press()))
+    del ring
+    with pytest.raises(KeyboardInterrupt):
+        collect_and_wait()
+    assert pressed
+    assert watcher() is None
 
 
 def test_a_ctrl_c_that_was_swallowed_ends_the_next_fit(listening):

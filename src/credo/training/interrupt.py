@@ -10,6 +10,7 @@ from types import FrameType
 from typing import Any
 
 _unheard = False  # a Ctrl-C came through `listen`, and nobody has acted on it for sure
+_sweeping = False  # the garbage collector runs, and with it callbacks of weak references and destructors
 
 
 def listen() -> None:
@@ -20,8 +21,15 @@ def listen() -> None:
     there was one.
     """
     if threading.current_thread() is threading.main_thread():
+        if _sweep not in gc.callbacks:
+            gc.callbacks.append(_sweep)
         signal.signal(signal.SIGINT, _note)
         signal.signal(signal.SIGTERM, _as_ctrl_c)
+
+
+def _sweep(phase: str, info: Any) -> None:
+    global _sweeping
+    _sweeping = phase == "start"
 
 
 def _note(number: int, frame: FrameType | None) -> None:
@@ -36,7 +44,9 @@ def _note(number: int, frame: FrameType | None) -> None:
 
 
 def _collecting(frame: FrameType | None) -> bool:
-    """Is a callback of the garbage collector running?"""
+    """Is the garbage collector running, or one of its callbacks before or after it?"""
+    if _sweeping:
+        return True
     callbacks = {getattr(call, "__code__", None) for call in gc.callbacks}
     while frame is not None:
         if frame.f_code in callbacks:
