@@ -170,7 +170,7 @@ def test_bad_requests_get_a_sentence(tmp_path):
         (lambda: search.tell([{"x": 0.0, "y": 0.0}], [1.0, 2.0]), "1 points and 2 values"),
         (lambda: search.tell({"x": 0.0}, 1.0), "A point has the settings x, y"),
         (lambda: search.tell({"x": 0.0, "y": 1.0}, "low"), "is a number, got 'low'"),
-        (lambda: Optimizer(SQUARE, batch=0), "batch is a whole number"),
+        (lambda: Optimizer(SQUARE, batch=0), "batch must be a whole number"),
         (lambda: Optimizer({"x": 1}), "The space is a Space"),
         (lambda: Optimizer(SQUARE, surrogate=3), "A surrogate is a name"),
         (lambda: search.minimise(branin, 3, failures="hide"), 'failures is "raise" or "record"'),

@@ -222,7 +222,7 @@ def test_class_targets(likelihood):
 @pytest.mark.parametrize(
     ("build", "sentence"),
     [
-        (lambda: gaussian(0.0), "noise must be a positive, finite number, got 0.0"),
+        (lambda: gaussian(0.0), "noise must be a positive finite number, got 0.0"),
         (lambda: gaussian(float("nan")), "got nan"),
         (lambda: gaussian("fixed"), '"learned" or "inferred", got \'fixed\''),
         (lambda: gaussian(prior_scale=0.0), "positive prior_scale"),

@@ -19,11 +19,12 @@ CYCLICAL = {name: find(name).load() for name in ("cyclical_sgld", "cyclical_sghm
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"chains": 0}, "At least one chain"),
-        ({"step_size": -1.0}, "must be positive"),
+        ({"chains": 0}, "chains of SGHMC is a whole number of at least 1"),
+        ({"step_size": -1.0}, "step_size of SGHMC is a positive"),
         ({"pilot_steps": 3}, "at least 6 steps"),
         ({"schedule": "linear"}, "schedule must be one of"),
-        ({"tolerance": 0.0}, "between 0 and 1"),
+        ({"tolerance": 0.0}, "tolerance of SGHMC is a positive"),
+        ({"tolerance": 1.5}, "between 0 and 1"),
         ({"boost": 0.5}, "boost"),
     ],
 )

@@ -149,7 +149,7 @@ def test_minibatches_are_learned_from():
     [
         ({"sampler": "walk"}, InputError, "sampler must be one of langevin"),
         ({"inference": "all"}, InputError, "inference one of chain, refined"),
-        ({"refinement": -1}, InputError, "refinement must be at least 0"),
+        ({"refinement": -1}, InputError, "refinement of VIS is a whole number of at least 0"),
         ({"estimator": "local"}, Refusal, "move one θ for all rows"),
     ],
 )

@@ -11,7 +11,7 @@ from credo.cli.console import say
 def suggest(
     run: Annotated[Path, typer.Argument(help="Run directory of a fit.", show_default=False)],
     table: Annotated[Path, typer.Argument(help="Table of rows that have no label yet.", show_default=False)],
-    rows: Annotated[int, typer.Option(help="How many rows to suggest.")] = 10,
+    rows: Annotated[int, typer.Option(help="How many rows to suggest.", min=1)] = 10,
     acquisition: Annotated[
         str, typer.Option(help="bald, batch_bald, power_bald, epig, variance, entropy or random.")
     ] = "batch_bald",

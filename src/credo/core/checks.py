@@ -16,16 +16,18 @@ from credo.errors import InputError
 SMALLEST, LARGEST = 1, 2**31 - 1
 
 
-def whole(value: Any, name: str, least: int = SMALLEST) -> int:
-    """A whole number of at least `least`, or a sentence.
+def whole(value: Any, name: str, least: int = SMALLEST, most: int = LARGEST) -> int:
+    """A whole number from `least` to `most`, or a sentence.
 
     Example:
         >>> whole(3.0, "steps")
         3
     """
     number = _real(value)
-    if number is None or not math.isfinite(number) or number != int(number) or not least <= number <= LARGEST:
+    if number is None or not math.isfinite(number) or number != int(number) or number < least:
         raise InputError(f"{name} must be a whole number of at least {least}, got {_shown(value)}.")
+    if number > most:
+        raise InputError(f"{name} must be at most {most:,}, got {_shown(value)}.")
     return int(number)
 
 
@@ -124,17 +126,17 @@ NONE_OR_MORE: Rule = (lambda x: x == int(x) and 0 <= x <= LARGEST, "a whole numb
 RULES: dict[str, Rule] = (
     dict.fromkeys(
         ("averaging_rate", "boost", "cold", "damping", "decay_after", "energy_variance", "hot", "inflate",
-         "initial_hessian", "initial_std", "learning_rate", "length", "point_rate", "refined_step", "step_scale",
+         "initial_hessian", "initial_std", "length", "point_rate", "refined_step", "step_scale",
          "step_size", "tails", "tolerance", "more", "friction", "clip"),
         POSITIVE,
     )
-    | dict.fromkeys(("beta", "gradient_noise", "margin", "jitter", "decay_power", "kl_warmup"), NOT_NEGATIVE)
+    | dict.fromkeys(("beta", "gradient_noise", "learning_rate", "margin", "jitter", "decay_power", "kl_warmup"), NOT_NEGATIVE)
     | dict.fromkeys(("target_acceptance", "held_out"), SHARE)
     | dict.fromkeys(("momentum",), BELOW_ONE)
     | dict.fromkeys(("hessian_memory", "ess", "fresh", "input_share"), PROBABILITY)
     | dict.fromkeys(
         ("averaging_rows", "chains", "components", "every", "function_draws", "max_doublings", "members", "num_samples",
-         "particles", "passes", "points", "prior_draws", "rows", "size", "cycle_length", "max_steps"),
+         "particles", "passes", "prior_draws", "size", "cycle_length", "max_steps"),
         COUNT,
     )
 )  # fmt: skip

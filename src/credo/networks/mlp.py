@@ -205,7 +205,7 @@ def mlp(widths: Sequence[int] = (50,), activation: str = "relu", dropout: float 
         (50, 50)
     """
     a_word(activation, ACTIVATIONS, "activation")
-    widths = [whole(w, "Hidden widths") for w in list_of(widths, "widths")]
+    widths = [whole(w, "Hidden widths", most=MOST_WIDTH) for w in list_of(widths, "widths")]
     check_widths(widths)
     if not 0 <= dropout < 1:
         raise InputError(f"The dropout rate lies in [0, 1), got {dropout}.")

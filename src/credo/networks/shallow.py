@@ -10,7 +10,7 @@ from credo.core.network import ParamInfo, Variables
 from credo.core.nodes import Nodes, with_constant
 from credo.core.tree import struct
 from credo.errors import InputError
-from credo.networks.mlp import ACTIVATIONS, check_widths
+from credo.networks.mlp import ACTIVATIONS, MOST_WIDTH
 
 PyTree = Any
 PARTS = ("none", "intercept", "linear")
@@ -75,8 +75,7 @@ def shallow(num_nodes: int, beside: str = "linear", activation: str = "logistic"
         >>> credo.networks.shallow(5).beside
         'linear'
     """
-    num_nodes = whole(num_nodes, "The number of nodes", 0)
-    check_widths([num_nodes])
+    num_nodes = whole(num_nodes, "The number of nodes", 0, MOST_WIDTH)
     if beside not in PARTS:
         raise InputError(f"beside must be one of {', '.join(PARTS)}, got {beside!r}.")
     if num_nodes == 0 and beside != "linear":
