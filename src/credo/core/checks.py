@@ -130,7 +130,9 @@ RULES: dict[str, Rule] = (
          "step_size", "tails", "tolerance", "more", "friction", "clip"),
         POSITIVE,
     )
-    | dict.fromkeys(("beta", "gradient_noise", "learning_rate", "margin", "jitter", "decay_power", "kl_warmup"), NOT_NEGATIVE)
+    | dict.fromkeys(
+        ("beta", "gradient_noise", "learning_rate", "margin", "jitter", "decay_power", "kl_warmup"), NOT_NEGATIVE
+    )
     | dict.fromkeys(("target_acceptance", "held_out"), SHARE)
     | dict.fromkeys(("momentum",), BELOW_ONE)
     | dict.fromkeys(("hessian_memory", "ess", "fresh", "input_share"), PROBABILITY)
