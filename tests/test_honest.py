@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import jax
 import numpy as np
+import pandas as pd
 import pytest
 
 import credo
@@ -11,10 +12,12 @@ from credo import auto
 from credo.auto import honest
 from credo.auto.choice import pilot_seconds
 from credo.auto.probe import timed
+from credo.auto.replan import pace, shortened
 from credo.auto.speed import Speed
 from credo.cli.doubts import doubts
 from credo.cli.duration import announced, took
 from credo.core.batch import Batch
+from credo.data.encoder import TableEncoder
 from credo.likelihoods import Stretched
 from credo.methods.early_stopping import EarlyStopping, held_rows
 from credo.registry import build_method
@@ -45,6 +48,41 @@ def test_a_measured_speed_decides_what_time_allows():
     slow, quick = (auto.choose("regression", 400, 10, seconds=30, device="cpu", speed=s) for s in (SLOW, QUICK))
     assert [slow.method, quick.method] == ["deep_ensemble", "ensemble_chains"]
     assert auto.choose("regression", 400, 10, seconds=3, device="cpu", speed=QUICK).method == "deep_ensemble"
+
+
+@pytest.mark.parametrize("slower", [1.0, 1.5, 2.0, 3.0, 8.0, 40.0])
+def test_chains_are_as_long_as_what_a_slow_pilot_leaves_allows(slower):
+    """Beside other programs a budget of 10 s took 37: the pilot took three times its share, and then nobody asked."""
+    choice = auto.choose("regression", 400, 10, seconds=30, device="cpu", speed=QUICK)
+    planned = pilot_seconds(QUICK, len(choice.rivals))
+    left = 30 - slower * planned
+    found = shortened(choice, QUICK, left, slower)
+    if found is None:
+        assert slower > 2
+        return
+    length = found.settings["warmup"]
+    assert length == found.settings["num_steps"] == found.steps >= 25
+    start = min(found.settings.get("longest", 10_000) * QUICK.batch * slower, 0.3 * left)
+    assert start + 2 * length**2 * QUICK.full * slower <= left
+    assert (found is choice) == (slower == 1.0)
+    assert ("took longer than planned" in found.why) == (slower > 1.0)
+
+
+def test_the_pace_of_a_pilot_leaves_out_what_is_fixed():
+    assert pace(2.0, 2.0) == 1.0
+    assert pace(6.5, 2.0) == 3.0
+
+
+def test_an_ensemble_takes_what_is_left_where_chains_would_be_too_short(monkeypatch):
+    frame = pd.DataFrame({"x": X[:, 0], "z": X[:, 1], "y": Y})
+    encoder = TableEncoder.learn(frame, "y", "regression", "error", None)
+    arrays = encoder.arrays(frame)
+    monkeypatch.setattr("credo.auto.probe.measured", lambda *_: QUICK)
+    for spent, method in ((0.0, "ensemble_chains"), (29.5, "deep_ensemble")):
+        monkeypatch.setattr("credo.training.budget.left_of", lambda *_, spent=spent: 30 - spent)
+        monkeypatch.setattr("credo.auto.pilot.compete", lambda choice, *_: choice._replace(rivals=()))
+        found = auto.chosen_for(encoder, arrays[:3], None, {}, "30s", 0)
+        assert found.method == method, spent
 
 
 def test_a_wide_table_is_planned_with_its_starts_and_its_pilot():

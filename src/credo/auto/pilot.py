@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +17,13 @@ from credo.auto.choice import (
     Choice,
     choose_for,
     deep_network,
+    pilot_seconds,
     settle,
     timed,
     without_likelihood,
     worth_measuring,
 )
+from credo.auto.replan import pace, shortened
 
 if TYPE_CHECKING:
     import jax
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from credo.data.encoder import TableEncoder
 
 DRAWS = 20  # of each fold, that say what is to be corrected
+LEAST = 0.15  # of a budget for the ensemble that takes the place of chains, though the pilot has spent it all
 
 
 def chosen_for(
@@ -43,7 +47,9 @@ def chosen_for(
 ) -> Choice:
     """The choice for a table that an encoder has learned, after its pilot.
 
-    A budget is planned with the speed of this machine, measured where there is time for more than an ensemble.
+    A budget is planned with the speed of this machine, measured where there is time for more than an ensemble, and once
+    more after the pilot: other programs may have come to run beside it. Where chains would then be too short, an
+    ensemble takes what is left.
 
     Args:
         encoder: the learned encoder of the table.
@@ -56,6 +62,10 @@ def chosen_for(
     from credo.auto.honest import units_of
     from credo.data.copies import merged
     from credo.recipes import MODEL_OPTIONS, table_model
+    from credo.training.budget import left_of, seconds
+    from credo.training.clock import COMPILING
+
+    began, compiled, speed = time.perf_counter(), COMPILING.seconds, None
 
     def model_of(choice: Choice, rival: dict[str, Any]) -> Model:
         said = settle(choice, network, settings, None, None, budget)
@@ -76,7 +86,15 @@ def chosen_for(
     if "prior" in settings:  # nothing competes, but what is taken is looked at
         choice = choice._replace(rivals=({"prior": settings["prior"]},) if choice.rivals else ())
     groups = merged(units_of(data[:2]), groups) if choice.rivals else groups
-    return compete(choice, lambda rival: model_of(choice, rival), data, seed, groups)
+    found = compete(choice, lambda rival: model_of(choice, rival), data, seed, groups)
+    if budget is None or speed is None or not choice.rivals:
+        return found
+    left = left_of(budget, began, compiled)
+    slower = pace(seconds(budget) - left, pilot_seconds(speed, len(choice.rivals)))
+    fits = shortened(found, speed, left, slower)
+    if fits is None:
+        return choose_for(encoder, rows, network, max(left, LEAST * seconds(budget)))
+    return fits
 
 
 def chosen_for_model(model: Model, data: Any, budget: Any, seed: int, measure: bool = True) -> tuple[Choice, Any]:
