@@ -38,7 +38,8 @@ def audit_page(audit: Audit, gap: bool) -> str:
     verdict = "none misses its own claim" if not broken else f"{broken} cells miss a claim"
     head = (
         f"{count} method{'s' * (count != 1)} on {len(audit.problems)} problems whose posterior is known; {verdict}. "
-        f"JAX {jax.__version__}. `credo audit --methods all --out docs/measured` makes this page."
+        f"JAX {jax.__version__}. `credo audit --methods all --out docs/measured` makes this page. Seconds are "
+        "those of one run, compilation aside; programs that run beside it make them longer."
     )
     pictures = [
         "![Every method on every problem: spread against the true spread, and the error of the mean.](audit.png)"
