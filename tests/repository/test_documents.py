@@ -117,7 +117,7 @@ def left_out(page: str) -> list[str]:
 
 def first_read(page: str) -> bool:
     """Pages that everybody begins with run whenever tests run; the others are in `make test-full`."""
-    return page in ("README.md", "docs/index.md", "docs/quickstart/index.md", "docs/quickstart/table.md")
+    return page in ("README.md", "docs/index.md", "docs/quickstart/index.md")
 
 
 @pytest.mark.parametrize(
