@@ -11,6 +11,7 @@ import credo
 from credo import auto
 from credo.auto import honest
 from credo.auto.choice import pilot_seconds
+from credo.auto.choice import timed as planned_at
 from credo.auto.probe import timed
 from credo.auto.replan import pace, shortened
 from credo.auto.speed import Speed
@@ -66,6 +67,17 @@ def test_chains_are_as_long_as_what_a_slow_pilot_leaves_allows(slower):
     assert start + 2 * length**2 * QUICK.full * slower <= left
     assert (found is choice) == (slower == 1.0)
     assert ("took longer than planned" in found.why) == (slower > 1.0)
+
+
+def test_what_is_announced_is_never_less_than_by_rule():
+    """Bare gradients of a probe promised 5 s where chains took 31."""
+    choice = auto.choose("regression", 400, 10, device="cpu")
+    assert choice_seconds(choice, QUICK._replace(full=1e-5, batch=1e-5)) == choice.seconds
+    assert choice_seconds(choice, SLOW) > choice.seconds
+
+
+def choice_seconds(choice, speed):
+    return planned_at(choice, speed).seconds
 
 
 def test_the_pace_of_a_pilot_leaves_out_what_is_fixed():

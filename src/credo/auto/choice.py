@@ -206,12 +206,15 @@ def worth_measuring(
 
 
 def timed(choice: Choice, speed: Speed) -> Choice:
-    """The choice with the seconds that it takes at a speed that was measured with 8 chains of the deep network."""
+    """The choice with the seconds that it takes at a speed that was measured with 8 chains of the deep network.
+
+    Never less than by rule: bare gradients side by side are up to six times as quick as those of chains.
+    """
     if choice.method != "ensemble_chains":
         return choice
     length, start = choice.settings["warmup"], choice.settings.get("longest", START_STEPS)
     total = pilot_seconds(speed, len(choice.rivals)) + start * speed.batch + 2 * length**2 * speed.full
-    return choice._replace(seconds=total)
+    return choice._replace(seconds=max(total, choice.seconds))
 
 
 def _rivals(task: str) -> tuple[dict[str, Any], ...]:
