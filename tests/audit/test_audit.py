@@ -8,7 +8,8 @@ import pytest
 
 import credo
 from credo import audit
-from credo.audit import claims, words
+from credo.audit import claims, run, words
+from credo.audit.claims import FLAGGED
 from credo.errors import InputError, Refusal
 from credo.registry import METHODS, ROWS
 from oracles import first_of_each_claim
@@ -114,3 +115,25 @@ def test_a_method_object_is_audited_with_its_own_settings():
     result = audit.audit([credo.methods.MAP(learning_rate=0.01)], ["linear"])
     assert result.rows[0]["method"] == "map"
     assert result.rows[0]["met"] is None
+
+
+def test_enough_chains_to_see_every_mode(monkeypatch):
+    """All of 12 chains start in one of two modes with probability 2⁻¹¹; of 4, whose R-hat was 1.00, with 1/8."""
+    chains = []
+    monkeypatch.setattr(run, "fit", lambda *args, **more: chains.append(args[3].chains) or credo.fit(*args, **more))
+    found = audit.audit(["mclmc"], ["bimodal", "linear"])
+    assert chains == [12, 4]
+    row = found.row("mclmc", "bimodal")
+    assert row["rhat"] > FLAGGED
+    assert row["met"]
+
+
+def test_chains_grow_until_they_have_converged(monkeypatch):
+    """30 draws of four chains do not suffice; the same audit with one growth fewer still has a high R-hat."""
+    monkeypatch.setattr(run, "DRAWS", 30)
+    grown = audit.audit(["hmc"], ["tanh_network"]).row("hmc", "tanh_network")
+    monkeypatch.setattr(run, "LONGEST", 1)
+    short = audit.audit(["hmc"], ["tanh_network"]).row("hmc", "tanh_network")
+    assert short["rhat"] > FLAGGED >= grown["rhat"]
+    assert grown["effective"] > 4 * short["effective"]
+    assert grown["met"]

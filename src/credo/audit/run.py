@@ -9,13 +9,14 @@ from typing import Any
 import jax
 import numpy as np
 
-from credo.audit.claims import judge, judge_chains
+from credo.audit.claims import FLAGGED, Chains, judge, judge_chains
 from credo.audit.measures import NUM_SAMPLES, measure_draws
 from credo.audit.problem import Problem
 from credo.audit.problems import problems as all_problems
 from credo.audit.truth import function_values, weighted_moments, weighted_quantiles
 from credo.core.draws import function_draws
 from credo.core.mixture import flatten
+from credo.core.posterior import Draws
 from credo.errors import InputError, Refusal
 from credo.programs import tidy
 from credo.registry import ROWS, Row, build_method, did_you_mean, find
@@ -25,6 +26,10 @@ from credo.training.warn import unwarned
 
 FINISHED_SHARE = 0.1  # of the mappings allowed: no method runs the programs of another on another problem
 DRAWS = 1000  # of each chain, for methods that keep draws
+MORE, LONGEST = 4, 64  # times as many draws, until functions have converged; and times `DRAWS` at most
+# Of two equal modes that no chain leaves, all chains start in one with probability 2^(1 − chains), and R-hat cannot see
+# it: with so many, that is less likely than the false alarms allowed.
+MANY_CHAINS = 12
 MEASURES = (
     "mean_error", "std_ratio", "w1", "w1_function", "total_variation", "agreement", "coverage_90", "credible_90",
     "regret",
@@ -99,9 +104,8 @@ def audit(
     for problem in chosen.values():
         for name, row, method in entries:
             key = jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), _code(problem.name)), _code(name))
-            line, band = audit_one(
-                key, name, row.exact_on if row else "", method, problem, quick, row.thin if row else 1
-            )
+            own = _with_chains(method, problem) if row else method
+            line, band = audit_one(key, name, row.exact_on if row else "", own, problem, quick, row.thin if row else 1)
             tidy(FINISHED_SHARE)
             rows.append(line)
             if band is not None:
@@ -126,12 +130,12 @@ def audit_one(
             fitted = fit(key_fit, problem.model, problem.data, method, steps=steps, thin=thin, progress=False)
     except Refusal as refusal:
         return line | {"note": str(refusal)}, None
-    line |= {"seconds": fitted.timing["seconds_run"], "seconds_compile": fitted.timing["seconds_compile"]}
     distribution = getattr(fitted.posterior, "available", 1) is None
-    draws = function_draws(key_draw, fitted, problem.places, NUM_SAMPLES if distribution else None)
+    most = LONGEST * steps if steps and exact_on == "posterior" and problem.unimodal else 0
+    fitted, draws, chains = _converged(key_draw, fitted, problem, NUM_SAMPLES if distribution else None, most)
     likelihood = fitted.model.likelihood
+    line |= {"seconds": fitted.timing["seconds_run"], "seconds_compile": fitted.timing["seconds_compile"]}
     line |= measure_draws(likelihood, draws, problem)
-    chains = None if distribution else judge_chains(likelihood, draws, problem.truth)
     if chains is not None:
         line |= {"z": chains.z, "z_bound": chains.bound, "rhat": chains.rhat, "effective": chains.effective}
     if exact_on:
@@ -142,6 +146,30 @@ def audit_one(
     values, weights = function_values(likelihood, flatten(draws))
     low, high = weighted_quantiles(values, weights, np.array([0.05, 0.95]))
     return line, Band(weighted_moments(values, weights)[0], low, high)
+
+
+def _converged(
+    key: jax.Array, fitted: Any, problem: Problem, num: int | None, most: int
+) -> tuple[Any, Draws, Chains | None]:
+    """The fit with more draws until R-hat of functions is small, at most `most` steps; with them, what chains say.
+
+    A claim on many draws is tested once there are many. Chains grow by R-hat, which does not know the truth, and so the
+    false alarms of the test stay what they are.
+    """
+    while True:
+        draws = function_draws(key, fitted, problem.places, num)
+        chains = None if num else judge_chains(fitted.model.likelihood, draws, problem.truth)
+        taken = fitted.config["steps"] or most
+        if chains is None or chains.rhat <= FLAGGED or taken >= most:
+            return fitted, draws, chains
+        with unwarned(), part_of_more():
+            fitted = fitted.extend((MORE - 1) * taken)
+
+
+def _with_chains(method: Any, problem: Problem) -> Any:
+    """The method with enough chains to see every mode of the problem."""
+    few = {f.name for f in dataclasses.fields(method)} & {"chains"} and method.chains < MANY_CHAINS
+    return dataclasses.replace(method, chains=MANY_CHAINS) if few and not problem.unimodal else method
 
 
 def _steps(method: Any, quick: bool) -> int | None:
