@@ -61,7 +61,7 @@ bench-peers:
 	.venv-peers/bin/python -m pip install --quiet jax numpyro blackjax optax torch==2.13.0 pyro-ppl laplace-torch posteriors botorch
 
 bench: $(STAMP)
-	$(BIN)/credo benchmark speed --peers .venv-peers/bin/python
+	$(BIN)/python -m benchmarks speed --peers .venv-peers/bin/python
 
 clean:
 	rm -rf $(VENV) .venv-newest .venv-peers build dist demo site

@@ -1,6 +1,6 @@
 """Active learning on images: how many labels each way of choosing rows needs for the same accuracy.
 
-    python benchmarks/active_learning.py --data-dir DIR [--data fashion_mnist] [--acquisitions random,bald] [--seeds 5]
+    python -m benchmarks.active_learning --data-dir DIR [--data fashion_mnist] [--acquisitions random,bald] [--seeds 5]
 
 LeNet-5 under any method with a spread (a deep ensemble unless told) starts from rows at random, then labels a batch of
 the pool's rows in each round until the budget is spent. Every fit starts afresh. Scores are those of the test rows, or,

@@ -1,12 +1,12 @@
 """What `method="auto"` is chosen from: candidates on tables of six kinds and on counts, beside baselines.
 
-    python benchmarks/auto.py --folder OUT [--tables small,wide] [--models chains_t,linear] [--folds 3] [--first 1]
+    python -m benchmarks.auto --folder OUT [--tables small,wide] [--models chains_t,linear] [--folds 3] [--first 1]
         [--seed 100] [--page docs/measured/auto.md]
 
-Every table of `credo.benchmarks.tables` is made anew with the seed (that of patients is what it is, in other folds),
+Every table of `benchmarks.tables` is made anew with the seed (that of patients is what it is, in other folds),
 and every model is fitted to all folds but one and scored on that one. The settings of `auto` are chosen with seeds from
-100 on; `credo benchmark tables` measures it with seed 0. Cells go to --folder, one file each: what was stopped goes on.
---page writes the table of the site, and its cells in one file beside it.
+100 on; `python -m benchmarks tables` measures it with seed 0. Cells go to --folder, one file each: what was stopped
+goes on. --page writes the table of the site, and its cells in one file beside it.
 """
 
 import argparse
@@ -19,16 +19,16 @@ import jax
 import numpy as np
 
 import credo
-from credo.baselines import BASELINES, fit_baseline
-from credo.benchmarks import front_door, records
-from credo.benchmarks.rules import baseline_rules
-from credo.benchmarks.tables import TABLES
-from credo.comparison.cell import row_scores
-from credo.comparison.plan import find_folds
-from credo.data.encoder import TableEncoder
-from credo.data.scale import on_scale, true_targets
-from credo.recipes import build, table_model
+from benchmarks import front_door, records
+from benchmarks.rules import baseline_rules
+from benchmarks.tables import TABLES
+from credo.evaluation.baselines import BASELINES, fit_baseline
+from credo.evaluation.comparison.cell import row_scores
+from credo.evaluation.comparison.plan import find_folds
 from credo.report.markdown import bold, number, seconds, table
+from credo.tables.encode.encoder import TableEncoder
+from credo.tables.encode.scale import on_scale, true_targets
+from credo.tables.model import build, table_model
 
 
 class Candidate(NamedTuple):
@@ -154,7 +154,7 @@ def page(lines: list[dict[str, Any]], options: argparse.Namespace) -> str:
     """Log-likelihoods and seconds of all candidates and baselines, for each group of tables with the same ones."""
     some = options.tables if options.tables != ",".join(TABLES) else ""
     parts = ["# What `auto` was chosen from" + (f": {some}" if some else "")]
-    command = f"python benchmarks/auto.py --folder runs/candidates --folds {options.folds} --seed {options.seed}"
+    command = f"python -m benchmarks.auto --folder runs/candidates --folds {options.folds} --seed {options.seed}"
     command += f" --first {options.first}" if options.first else ""
     command += f" --tables {some}" if some else ""
     where = ", ".join(dict.fromkeys(line["machine"] for line in lines))

@@ -1,6 +1,6 @@
 """Continual learning on MNIST: how much of the first tasks is left after the last.
 
-    python benchmarks/continual.py --data-dir DIR --problem split [--coreset 40] [--methods vcl,ewc] [--epochs 20]
+    python -m benchmarks.continual --data-dir DIR --problem split [--coreset 40] [--methods vcl,ewc] [--epochs 20]
 
 Protocols of Nguyen et al. (2018), Variational continual learning. split: five tasks of two digits each, two hidden
 layers of 256 ReLU units and a head for each task. permuted: ten tasks, the pixels of each in another order, two hidden

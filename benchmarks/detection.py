@@ -1,6 +1,6 @@
 """Attacked and foreign images: which Bayesian networks notice them, and how often.
 
-    python benchmarks/detection.py --data-dir DIR [--data mnist] [--models deterministic,mfvi] [--seeds 5] --folder OUT
+    python -m benchmarks.detection --data-dir DIR [--data mnist] [--models deterministic,mfvi] [--seeds 5] --folder OUT
 
 LeNet-5 is trained on MNIST or Fashion-MNIST under each method. Three tables follow: accuracy and negative
 log-likelihood; AUROC of each score against images of another data set; and the detection of FGSM and PGD at several

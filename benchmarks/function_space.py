@@ -1,6 +1,6 @@
 """In-between uncertainty: mean field over weights against inference over functions, on the audit's gap problem (F2).
 
-    python benchmarks/function_space.py [--steps 8000] [--json FILE]
+    python -m benchmarks.function_space [--steps 8000] [--json FILE]
 
 std_ratio in the gap is the posterior standard deviation of functions between two clusters of data over the true one
 (long chains): 1 is right, less is too sure. "regret" is the mean loss of log score against the truth, in nats.
@@ -13,8 +13,8 @@ import sys
 import jax
 
 import credo
-from credo.audit.measures import measure
-from credo.audit.problems import problems
+from credo.evaluation.audit.measures import measure
+from credo.evaluation.audit.problems import problems
 
 VI, FS = credo.methods.BayesByBackprop, credo.methods.FunctionSpaceVI
 MATERN = credo.function_space.matern52(1.0, 1.0)

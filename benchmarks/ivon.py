@@ -1,6 +1,6 @@
 """What a step of IVON costs beside a step of MAP with Adam, on whatever device JAX has.
 
-    python benchmarks/ivon.py [--width 700] [--batch-size 512] [--steps 3000] [--passes 3]
+    python -m benchmarks.ivon [--width 700] [--batch-size 512] [--steps 3000] [--passes 3]
 
 A 784-WIDTH-WIDTH-10 classifier (1 million weights at the default width) on random images; each fit runs once to
 compile, then timed; passes alternate between the methods, and the ratio is taken within a pass.

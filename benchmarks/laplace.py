@@ -1,6 +1,6 @@
 """How fast the Laplace approximation is beside laplace-torch: the same network, rows and predictions in one run.
 
-    python benchmarks/laplace.py --peers .venv-peers/bin/python [--data-dir DIR] [--only kfac] [--json FILE]
+    python -m benchmarks.laplace --peers .venv-peers/bin/python [--data-dir DIR] [--only kfac] [--json FILE]
 
 A 784-100-10 classifier and 10,000 rows of MNIST (DIR/mnist/mnist.npz or DIR/mnist.npz; made-up digits without it). Each
 library fits the curvature at the same weights and predicts by the probit formula. Every case runs alone in a fresh
@@ -155,7 +155,7 @@ def worker(library: str, case: str, folder: Path) -> None:
 
 def run(library: str, case: str, python: str, folder: Path) -> dict[str, Any]:
     """The record of a case, or the reason why there is none."""
-    from credo.benchmarks.speed import machine  # here alone: peers run this file without credo
+    from benchmarks.speed import machine  # here alone: peers run this file without credo
 
     env = os.environ | {
         "JAX_PLATFORMS": "cpu",

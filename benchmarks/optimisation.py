@@ -1,6 +1,6 @@
 """Bayesian optimisation: regret against evaluations, by surrogate, beside random search and BoTorch.
 
-    python benchmarks/optimisation.py --folder runs/optimisation [--problems branin,hartmann6] [--seeds 10]
+    python -m benchmarks.optimisation --folder runs/optimisation [--problems branin,hartmann6] [--seeds 10]
         [--surrogates random,gp,deep_ensemble] [--peers .venv-peers/bin/python] [--jobs 14] [--plot regret.png]
 
 Problems: Branin (2 settings), Hartmann-6, Ackley-10 with its minimum at a place that the seed chooses, and "svr": four

@@ -58,7 +58,7 @@ def svr(point: Point) -> float:
     from sklearn.preprocessing import PolynomialFeatures, StandardScaler
     from sklearn.svm import SVR
 
-    table = pd.read_csv(Path(credo.__file__).parent / "data" / "bundled" / "diabetes.csv")
+    table = pd.read_csv(Path(credo.__file__).parent / "tables" / "bundled" / "diabetes.csv")
     y = table.pop("progression") if "progression" in table else table.pop(table.columns[-1])
     machine = SVR(C=point["C"], epsilon=point["epsilon"], gamma=point["gamma"])
     model = make_pipeline(PolynomialFeatures(point["degree"]), StandardScaler(), machine)

@@ -1,6 +1,6 @@
 """What T steps of a learned sampler add to variational inference: bounds, distances to the truth and seconds (F1).
 
-    python benchmarks/refinement.py [--steps 0,1,5,10] [--samplers hamiltonian] [--problems funnel,mixture,…]
+    python -m benchmarks.refinement [--steps 0,1,5,10] [--samplers hamiltonian] [--problems funnel,mixture,…]
 
 The densities have integral 1, so their log evidence is 0; that of `bimodal` is by quadrature, that of networks is not
 known. Distances: for densities the mean over coordinates of the Wasserstein distance to exact draws in units of their
@@ -18,8 +18,8 @@ import numpy as np
 from scipy import special, stats
 
 import credo
-from credo.audit import measures
-from credo.audit.problems import problems as audit_problems
+from credo.evaluation.audit import measures
+from credo.evaluation.audit.problems import problems as audit_problems
 
 NORM = jax.scipy.stats.norm.logpdf
 CENTRES = 2.0 * np.array([[1, 0], [-1, 0], [0, 1], [0, -1]], np.float32)

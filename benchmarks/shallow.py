@@ -1,6 +1,6 @@
 """Sweeps per second of `gibbs` against the same sweep in careful NumPy (the oracle of its tests).
 
-    python benchmarks/shallow.py [--rows 100] [--inputs 2] [--nodes 10] [--chains 4] [--json FILE]
+    python -m benchmarks.shallow [--rows 100] [--inputs 2] [--nodes 10] [--chains 4] [--json FILE]
 
 Both sides run the same sweep: every node once by Metropolis with the coefficients integrated out, then coefficients,
 hyper-parameters and noise. NumPy's random numbers are drawn in bulk before its clock starts, credo's are part of its
@@ -26,10 +26,10 @@ import numpy as np
 import credo
 from credo.core.batch import Batch
 from credo.core.method import Phase
+from credo.methods.shallow.gibbs import Gibbs
 from credo.priors.node_hierarchy import unpack
-from credo.shallow.gibbs import Gibbs
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 import numpy_gibbs
 
 PHASE = Phase("chain", 1, "full", keeps_draws=True)

@@ -14,7 +14,7 @@ import credo  # noqa: E402
 
 credo.Model  # noqa: B018  configures JAX before any test touches it
 
-from credo.programs import tidy  # noqa: E402
+from credo.core.programs import tidy  # noqa: E402
 
 
 def pytest_collection_finish():

@@ -17,24 +17,25 @@ PACKAGES = (
     "credo.likelihoods",
     "credo.methods",
     "credo.posteriors",
-    "credo.metrics",
-    "credo.diagnostics",
-    "credo.recalibration",
+    "credo.evaluation.metrics",
+    "credo.evaluation.diagnostics",
+    "credo.evaluation.recalibration",
     "credo.estimators",
-    "credo.comparison",
-    "credo.baselines",
-    "credo.continual",
-    "credo.infinite",
-    "credo.function_space",
-    "credo.refinement",
+    "credo.evaluation.comparison",
+    "credo.evaluation.baselines",
+    "credo.applications.continual",
+    "credo.methods.function_space.infinite",
+    "credo.methods.function_space",
+    "credo.methods.variational.refinement",
     "credo.applications",
     "credo.applications.active",
     "credo.applications.detection",
     "credo.applications.optimise",
     "credo.adapters",
-    "credo.interchange",
+    "credo.storage.export",
     "credo.report",
-    "credo.audit",
+    "credo.tables",
+    "credo.evaluation.audit",
 )
 NOTE = "<!-- written by `python tools/api_pages.py` -->"
 
@@ -42,7 +43,7 @@ NOTE = "<!-- written by `python tools/api_pages.py` -->"
 def exports(package: str) -> list[str]:
     """Names that a package imports as themselves or lists in `__all__`; modules are left out.
 
-    `credo.shallow` has no page: its names are those of other packages.
+    `credo.methods.shallow` has no page: its names are those of other packages.
     """
     tree = ast.parse(init(package).read_text(encoding="utf-8"))
     listed = [node for node in tree.body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"]

@@ -68,7 +68,7 @@ def tumours() -> tuple[np.ndarray, np.ndarray]:
 
 
 def diabetes() -> tuple[np.ndarray, np.ndarray]:
-    frame = pd.read_csv(str(files("credo.data") / "bundled" / "diabetes.csv"))
+    frame = pd.read_csv(str(files("credo.tables") / "bundled" / "diabetes.csv"))
     frame["sex"] = (frame["sex"] == "A").astype(float)
     return frame.drop(columns="progression").to_numpy(float), frame["progression"].to_numpy(float)
 

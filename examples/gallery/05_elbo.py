@@ -16,7 +16,7 @@ import numpy as np
 from look import CYCLE, INK, MODEL, NOISE, canvas, save, size
 
 import credo
-from credo.audit import Conjugate, elbo, gaussian_kl
+from credo.evaluation.audit import Conjugate, elbo, gaussian_kl
 
 rng = np.random.default_rng(0)
 x = (2 + 0.7 * rng.normal(size=(30, 1))).astype("float32")  # off centre: slope and intercept are correlated

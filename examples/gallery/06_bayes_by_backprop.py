@@ -16,7 +16,7 @@ import optax
 from look import CYCLE, INK, MODEL, MUTED, canvas, save, size
 
 import credo
-from credo.audit import Conjugate, gaussian_kl
+from credo.evaluation.audit import Conjugate, gaussian_kl
 
 rng = np.random.default_rng(0)
 x = (1.0 + rng.normal(size=(40, 1))).astype("float32")

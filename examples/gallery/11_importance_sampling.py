@@ -15,7 +15,7 @@ import numpy as np
 from look import CYCLE, MUTED, WRONG, canvas, save, size
 
 import credo
-from credo.audit import Conjugate
+from credo.evaluation.audit import Conjugate
 
 dims = (1, 3, 7, size(15, 7))
 draws = size(4000, 200)

@@ -16,7 +16,7 @@ import numpy as np
 from look import CYCLE, INK, canvas, save, size
 
 import credo
-from credo.audit import Conjugate
+from credo.evaluation.audit import Conjugate
 
 rng = np.random.default_rng(0)
 n, batch, sigma = 400, 40, 1.0

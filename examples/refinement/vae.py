@@ -37,7 +37,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from credo.refinement import first_learned, momenta, refine
+from credo.methods.variational.refinement import first_learned, momenta, refine
 
 SAMPLER, LATENT, WIDTH, PIXELS = "hamiltonian", 10, 200, 784
 FIRST_STEP, SHOWN = 0.05, 10

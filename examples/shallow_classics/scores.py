@@ -9,7 +9,7 @@ from figures import NAMES
 from fits import Learned, Sampler
 from scipy import stats
 
-from credo.diagnostics import chain_stats
+from credo.evaluation.diagnostics import chain_stats
 
 HEAD = (
     "| method | log-likelihood | RMSE | seconds | compiling | R-hat | ESS | P(linear) | most likely nodes |\n"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from credo.cli.main import app
+from benchmarks.__main__ import app
 
 CHAINS = {"size": 2, "warmup": 2, "num_steps": 2, "longest": 20}
 
@@ -17,10 +17,10 @@ def tiny():
 
 @pytest.fixture(scope="session")
 def benchmark():
-    """`benchmark("uci", …)` runs `credo benchmark uci …`; anything but a clean exit is an error."""
+    """`benchmark("uci", …)` runs `python -m benchmarks uci …`; anything but a clean exit is an error."""
 
     def call(*args):
-        result = CliRunner().invoke(app, ["benchmark", *map(str, args)])
+        result = CliRunner().invoke(app, [*map(str, args)])
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
         return result

@@ -1,4 +1,4 @@
-"""`credo benchmark tables`: what `credo fit` does with nothing said."""
+"""`python -m benchmarks tables`: what `credo fit` does with nothing said."""
 
 import shutil
 
@@ -8,10 +8,10 @@ import pytest
 import scipy.stats
 from sklearn.linear_model import LinearRegression
 
-from credo import auto
-from credo.benchmarks import front_door, tables
-from credo.benchmarks.records import Records
-from credo.benchmarks.tables import TABLES
+from benchmarks import front_door, tables
+from benchmarks.records import Records
+from benchmarks.tables import TABLES
+from credo.tables import auto
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def quick(monkeypatch):
         options = {"likelihood": "heteroscedastic_t:0.05"} if encoder.task == "regression" else {}
         return auto.Choice("map", "mlp:3", options, 30, 16, "map, because this is a test")
 
-    monkeypatch.setattr("credo.auto.pilot.choose_for", choose_for)
+    monkeypatch.setattr("credo.tables.auto.pilot.choose_for", choose_for)
     monkeypatch.setattr(front_door, "FOLDS", 2)
     monkeypatch.setattr(front_door, "BASELINES", ("linear", "forest"))
 
@@ -40,7 +40,7 @@ def test_a_page_and_its_records(benchmark, quick, tmp_path, monkeypatch):
     shutil.rmtree(tmp_path / "records")  # the page has its numbers beside it
     assert benchmark(*command).exit_code == 0
     assert (tmp_path / "tables.md").read_text() == text
-    monkeypatch.setattr("credo.auto.choice.SHARE", 0.1)  # by other rules `auto` has to be measured again
+    monkeypatch.setattr("credo.tables.auto.choice.SHARE", 0.1)  # by other rules `auto` has to be measured again
     with pytest.raises(TypeError, match="not callable"):
         benchmark(*command)
 
@@ -71,7 +71,7 @@ def test_the_best_baseline_is_chosen_without_held_out_rows():
     (line,) = front_door.summary([*cells, gp])
     assert line["taken"] == ["linear"]
     assert (line["auto"], line["best"], line["coverage"]) == (-0.9, -2.0, 0.9)
-    page = front_door.markdown([line], "credo benchmark tables")
+    page = front_door.markdown([line], "python -m benchmarks tables")
     assert "on 1 of 1 tables, and as every single one of them, were the best known beforehand, on 0" in page
     assert front_door.summary([*cells[1:], {"table": "small", "fold": 0, "model": "auto", "refused": "why"}]) == []
 

@@ -6,9 +6,9 @@ import sys
 import numpy as np
 import pytest
 
-from credo.benchmarks import airfoil, images
-from credo.benchmarks.records import Records
-from credo.benchmarks.speed import plan, run
+from benchmarks import airfoil, images
+from benchmarks.records import Records
+from benchmarks.speed import plan, run
 
 
 def never(*args, **kwargs):
@@ -90,7 +90,7 @@ def test_speed(benchmark, cases, tmp_path, monkeypatch):
     assert first.exit_code == 0, first.stderr
     text = (tmp_path / "speed.md").read_text(encoding="utf-8")
     assert "NumPyro vectorised | gradients/s | 6 | 2 | 3 | 3–3 | ≥ 2.5 met" in text
-    assert "`credo benchmark speed --peers PYTHON --passes 2`" in text
+    assert "`python -m benchmarks speed --peers PYTHON --passes 2`" in text
     assert len(list((tmp_path / "records").iterdir())) == 4
     monkeypatch.setattr(run, "run_case", never)
     assert benchmark(*done).stdout == first.stdout

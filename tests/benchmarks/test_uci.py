@@ -5,9 +5,9 @@ import pytest
 from scipy.stats import norm
 from sklearn.linear_model import BayesianRidge
 
-from credo.benchmarks import published, uci, uci_auto, uci_board
-from credo.benchmarks.records import Records
-from credo.benchmarks.uci_data import folds, load, outside
+from benchmarks import published, uci, uci_auto, uci_board
+from benchmarks.records import Records
+from benchmarks.uci_data import folds, load, outside
 from credo.errors import ArtifactError
 
 MODELS = "auto,linear,gp"
@@ -110,7 +110,7 @@ def test_splits_that_are_missing_are_added(study, benchmark, data_dir, tmp_path)
 
 def test_the_page_says_what_made_it(study):
     text = (study[0] / "uci.md").read_text(encoding="utf-8")
-    command = f"credo benchmark uci --data-dir DIR --sets yacht,energy --models {MODELS} --splits 2 --steps 2"
+    command = f"python -m benchmarks uci --data-dir DIR --sets yacht,energy --models {MODELS} --splits 2 --steps 2"
     assert f"- `{command} --set size=2" in text
     why = next(record["why"] for record in records(study[0]) if record["model"] == "auto" and record["rows"])
     assert why.startswith("ensemble_chains, because 36 rows")
@@ -163,7 +163,7 @@ def test_the_grid_chooses_on_training_rows_alone(data_dir):
 
 
 def test_what_a_baseline_refuses_is_left_out_with_a_word(data_dir, benchmark, tmp_path, monkeypatch):
-    from credo.baselines import regression
+    from credo.evaluation.baselines import regression
 
     monkeypatch.setattr(regression, "MOST_GP", 10)
     done = ["uci", "--data-dir", data_dir, "--sets", "yacht", "--models", "linear,gp", "--splits", 1, "--out", tmp_path]

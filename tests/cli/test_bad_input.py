@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from credo.data.splits import split_rows
 from credo.report.load import load_run_data
+from credo.tables.rows.splits import split_rows
 from small_tables import QUICK, class_frame, regression_frame
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from credo.cli.columns import rounded
-from credo.runs import open_run
+from credo.storage.run_directory.read import open_run
 from small_tables import QUICK, regression_frame
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import credo as library
-from credo.runs import open_run
+from credo.storage.run_directory.read import open_run
 from credo.training import warn
 from documents import little_work
 from small_tables import QUICK, class_frame, regression_frame

@@ -9,7 +9,7 @@ from credo.cli import train
 from credo.report import load_run_data
 from credo.report.compare import ranking
 from credo.report.write import told_apart
-from credo.runs import open_run
+from credo.storage.run_directory.read import open_run
 from small_tables import QUICK as FIT
 from small_tables import regression_frame
 

@@ -5,13 +5,15 @@ import subprocess
 import sys
 
 import pytest
+from typer.testing import CliRunner
 
+from benchmarks.__main__ import app as benchmarks
 from credo.cli.main import app
 from credo.registry import METHODS
 
 COMMANDS = [
     "demo", "fit", "compare", "predict", "evaluate", "effects", "decide", "suggest", "detect", "optimise", "report",
-    "resume", "export", "methods", "audit", "benchmark",
+    "resume", "export", "methods", "audit",
 ]  # fmt: skip
 BENCHMARKS = ["uci", "airfoil", "images", "speed", "tables", "budgets"]
 
@@ -35,25 +37,29 @@ def test_help_imports_neither_jax_nor_pandas():
         assert name in done.stdout
 
 
-@pytest.mark.parametrize("name", [*COMMANDS, *(f"benchmark {name}" for name in BENCHMARKS)])
-def test_every_command_and_option_is_documented(name, credo):
+@pytest.mark.parametrize("program", [app, benchmarks], ids=["credo", "benchmarks"])
+def test_every_command_and_option_is_documented(program):
     from typer.main import get_command
 
-    assert credo(*name.split(), "--help").exit_code == 0
-    command = get_command(app)
-    for word in name.split():
-        command = command.commands[word]
-    assert command.help
-    for parameter in command.params:
-        assert getattr(parameter, "help", None), f"credo {name} {parameter.name}"
+    for name, command in get_command(program).commands.items():
+        assert CliRunner().invoke(program, [name, "--help"]).exit_code == 0
+        assert command.help, name
+        for parameter in command.params:
+            assert getattr(parameter, "help", None), f"{name} {parameter.name}"
+
+
+def test_benchmarks_are_outside_the_package(credo):
+    result = credo("benchmark", "uci", "--sets", "yacht")
+    assert result.exit_code == 2
+    assert "python -m benchmarks" in result.stderr
 
 
 def test_the_commands_are_these():
     from typer.main import get_command
 
     commands = get_command(app).commands
-    assert list(commands) == COMMANDS
-    assert list(commands["benchmark"].commands) == BENCHMARKS
+    assert [name for name, command in commands.items() if not command.hidden] == COMMANDS
+    assert list(get_command(benchmarks).commands) == BENCHMARKS
 
 
 def test_the_options_of_fit_are_there():

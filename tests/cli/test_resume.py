@@ -164,7 +164,7 @@ def test_a_full_disk_at_the_end_loses_nothing(credo, killed, whole, tmp_path, mo
 
 def test_two_fits_at_once(credo, table, tmp_path):
     """The second one is told so, whatever state the first one is in; nothing of the first is touched."""
-    from credo.locks import locked
+    from credo.storage.locks import locked
 
     held, refused = tmp_path / "run", []
 

@@ -66,7 +66,7 @@ SCRIPT = """
 )
 def test_a_process_in_double_precision(names):
     """Killed and resumed, saved and loaded, and started at double weights: the same numbers, and all of them finite."""
-    paths = os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")])
+    paths = os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests" / "support"), os.environ.get("PYTHONPATH", "")])
     found = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(SCRIPT), *names], capture_output=True, text=True, timeout=1800,
         env=os.environ | {"JAX_ENABLE_X64": "1", "PYTHONPATH": paths}, check=False,

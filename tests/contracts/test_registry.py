@@ -143,7 +143,10 @@ def told(result, new):
     predictive = credo.predict(jax.random.key(1), result, new, num_samples=200)
     targets = PROBLEM.targets[: len(new)]
     found = [predictive.mean, predictive.std, *predictive.interval(), predictive.log_prob(targets)]
-    found += [predictive.sample(jax.random.key(2), 3), *credo.metrics.summarise(predictive, targets).values()]
+    found += [
+        predictive.sample(jax.random.key(2), 3),
+        *credo.metrics.summarise(predictive, targets).values(),
+    ]
     return [np.asarray(x) for x in found], str(result.status)
 
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from credo.core.batch import Batch, bucket, mix
-from credo.data.batches import ROUNDS, gather, order, permute, random_rows, sweep_rows
+from credo.training.batches import ROUNDS, gather, order, permute, random_rows, sweep_rows
 
 
 def rows_of(num_rows, batch_size, steps, seed=0):

@@ -98,8 +98,9 @@ def test_estimators_are_short_and_have_a_table():
 
 
 def test_results_that_hold_arrays_are_short():
-    from credo.applications import effects, partial_dependence
-    from credo.diagnostics import loo
+    from credo.applications import partial_dependence
+    from credo.applications.effects import effects
+    from credo.evaluation.diagnostics import loo
 
     fit = credo.fit(KEY, PROBLEM.model(), DATA, "laplace", steps=50)
     for thing in (effects(KEY, fit), partial_dependence(KEY, fit, DATA[0], 0), loo(fit, DATA)):

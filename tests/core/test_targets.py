@@ -5,10 +5,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from credo import likelihoods, metrics
+from credo import likelihoods
 from credo.core.draws import log_likelihood_draws
-from credo.diagnostics.data import canonical
 from credo.errors import InputError
+from credo.evaluation import metrics
+from credo.evaluation.diagnostics.data import canonical
 from predictives import predictive
 
 N = 6

@@ -3,7 +3,7 @@
 import jax
 
 import credo
-from credo.methods.map import MAP, MaximumLikelihood
+from credo.methods.points.map import MAP, MaximumLikelihood
 
 
 def test_classes_with_the_same_fields_have_different_structures():

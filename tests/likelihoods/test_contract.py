@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from credo.continual import learn
+from credo.applications.continual import learn
 from credo.core.likelihood import Likelihood
 from credo.core.model import Model
 from credo.core.tree import STRUCTS
@@ -25,7 +25,7 @@ from credo.likelihoods import (
     poisson,
     student_t,
 )
-from credo.methods.laplace import Laplace
+from credo.methods.laplace.laplace import Laplace
 from credo.networks import mlp
 from credo.priors import normal
 

@@ -10,11 +10,11 @@ import pytest
 import credo
 from credo.core.likelihood import Likelihood, has_posterior
 from credo.core.tree import struct
-from credo.curvature import output_columns, output_curvature
-from credo.diagnostics import loo
 from credo.errors import InputError, Refusal
+from credo.evaluation.diagnostics import loo
 from credo.likelihoods import gaussian, mislabelled, poisson, student_t
 from credo.likelihoods.base import NoParameters
+from credo.methods.laplace.curvature import output_columns, output_curvature
 
 KEY = jax.random.key(0)
 

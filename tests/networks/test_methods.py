@@ -113,6 +113,6 @@ def test_saved_networks_are_found_again(tmp_path):
 
 @pytest.mark.parametrize("network", [lstm(4), gru(4, 2), resnet20(8, 4), credo.networks.vgg([(4,)], [3], "frn")])
 def test_networks_have_a_form_in_a_file(network):
-    from credo import codec
+    from credo.storage import serialisation as codec
 
     assert codec.decode(codec.encode(network, {}), {}) == network

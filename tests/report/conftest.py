@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 import credo
-from credo.data.encoder import TableEncoder
 from credo.likelihoods import default_likelihood
 from credo.report import RunData
+from credo.tables.encode.encoder import TableEncoder
 
 EVIL = "<script>alert('x')</script> & $a$ \\ \"q\""
 

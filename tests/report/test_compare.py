@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from credo.comparison.result import summarised
-from credo.diagnostics.alarms import Alarm
+from credo.evaluation.comparison.result import summarised
+from credo.evaluation.diagnostics.alarms import Alarm
 from credo.report import Section, page
 from credo.report.compare import LEVEL, comparison, ranking, shared_rows
 from credo.report.run import RunData, predict_rows
@@ -142,16 +142,18 @@ def test_intervals_of_every_command_have_one_level():
     """Defaults by name, of commands, functions and estimators; and those of reports."""
     import inspect
 
-    from credo.applications import effects, partial_dependence, table_effects
+    from credo.applications import partial_dependence
     from credo.applications.detection.detect import detect
+    from credo.applications.effects import effects
     from credo.cli import effects as effects_command
     from credo.cli import predict as predict_command
-    from credo.comparison import cell, compare
     from credo.core.predictive import Predictive
     from credo.estimators import BayesianRegressor
-    from credo.metrics.bootstrap import difference, with_interval
-    from credo.metrics.scores import summarise_with_intervals
+    from credo.evaluation.comparison import cell, compare
+    from credo.evaluation.metrics.bootstrap import difference, with_interval
+    from credo.evaluation.metrics.scores import summarise_with_intervals
     from credo.report.views import COVERAGE
+    from credo.tables.effects import table_effects
 
     asked = {
         Predictive.interval: "coverage", Predictive.to_pandas: "interval",

@@ -6,14 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from credo.data.decode import decode, feature_groups, known
-from credo.data.encoder import TableEncoder
-from credo.data.shown import WEEKDAYS
 from credo.report import RunData
 from credo.report.effects import effect_figures, input_section, left_out, of_dates, run_effects
 from credo.report.nodes import node_shares, node_words
 from credo.report.words import number, percent
 from credo.report.write import render
+from credo.tables.columns.decode import decode, feature_groups, known
+from credo.tables.columns.shown import WEEKDAYS
+from credo.tables.encode.encoder import TableEncoder
 
 from .conftest import make_run
 from .test_page import check

@@ -162,7 +162,7 @@ def test_page_takes_any_sections() -> None:
 
 @pytest.mark.full
 def test_a_saved_run_gives_the_same_page(regression, tmp_path: Path) -> None:
-    from credo.artifacts import save_fit
+    from credo.storage.run_directory.write import save_fit
 
     arrays = regression.encoder.arrays(numbers_table().iloc[120:])
     held = {"inputs": arrays.inputs, "targets": arrays.targets}

@@ -96,7 +96,7 @@ def test_smooth_keeps_the_mean_of_a_line() -> None:
 
 
 def test_replicated_data_is_drawn(regression) -> None:
-    from credo.diagnostics import posterior_predictive_check
+    from credo.evaluation.diagnostics import posterior_predictive_check
     from credo.report import replicated
 
     arrays = regression.encoder.arrays(numbers_table().iloc[:60])

@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 
-from documents import ROOT, blocks, do, pages, parse, shape, unfenced
+from documents import ROOT, blocks, do, pages, parse, script_of, shape, unfenced
 from small_tables import regression_frame
 
-DIABETES = "src/credo/data/bundled/diabetes.csv"
+DIABETES = "src/credo/tables/bundled/diabetes.csv"
 PAGES = [page for page in pages() if blocks(page)]
 LANGUAGES = {"python", "sh", "toml", "csv", "text"}
 DATA = "needs data that the repository does not ship"
@@ -24,19 +24,19 @@ NOT_RUN = {
     ("README.md", "make test"): "this is it",
     ("docs/index.md", "make docs"): f"{MAKE}; test_site.py builds the site where mkdocs is installed",
     ("docs/index.md", "make gallery"): f"{MAKE}; test_gallery.py runs the examples in their smoke mode",
-    ("docs/continual.md", "python benchmarks/continual.py --data-dir DIR --problem split --seeds 3"): DATA,
+    ("docs/continual.md", "python -m benchmarks.continual --data-dir DIR --problem split --seeds 3"): DATA,
     (
         "docs/continual.md",
-        "python benchmarks/continual.py --data-dir DIR --problem split --seeds 3 --coreset 40 --coreset-steps 300",
+        "python -m benchmarks.continual --data-dir DIR --problem split --seeds 3 --coreset 40 --coreset-steps 300",
     ): DATA,
-    ("docs/continual.md", "python benchmarks/continual.py --data-dir DIR --problem permuted --seeds 3"): DATA,
+    ("docs/continual.md", "python -m benchmarks.continual --data-dir DIR --problem permuted --seeds 3"): DATA,
     (
         "docs/continual.md",
-        "python benchmarks/continual.py --data-dir DIR --problem permuted --seeds 3 --coreset 200",
+        "python -m benchmarks.continual --data-dir DIR --problem permuted --seeds 3 --coreset 200",
     ): DATA,
     (
         "docs/optimisation.md",
-        "python benchmarks/optimisation.py --folder runs/optimisation --jobs 2 --peers .venv-peers/bin/python "
+        "python -m benchmarks.optimisation --folder runs/optimisation --jobs 2 --peers .venv-peers/bin/python "
         "--plot regret.png",
     ): "hours, and needs the peers' environment",
 }
@@ -144,7 +144,9 @@ def test_what_cannot_be_run_understands_its_arguments(page, line):
 
 def scripts() -> list[str]:
     """`python FILE …` in texts, and what the pages about benchmarks and examples say, which nothing else runs."""
-    found = [span for page in pages() for span in re.findall(r"`(python [\w/]+\.py[^`]*)`", unfenced(page))]
+    found = [
+        span for page in pages() for span in re.findall(r"`(python (?:[\w/]+\.py|-m benchmarks)[^`]*)`", unfenced(page))
+    ]
     for page in ("benchmarks/README.md", "examples/README.md"):
         found += [line for block in blocks(page) for line in block.commands]
     lines = {line.removeprefix(".venv/bin/") for line in found}
@@ -153,7 +155,7 @@ def scripts() -> list[str]:
 
 @pytest.mark.parametrize("line", scripts())
 def test_scripts_exist_and_understand_their_arguments(line):
-    assert line.startswith("credo ") or (ROOT / line.split()[1]).exists()
+    assert line.startswith("credo ") or script_of(line).exists()
     if " --" in line:
         parse(line)
 

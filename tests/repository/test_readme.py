@@ -25,7 +25,7 @@ from oracles import coefficients, linear
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 README = PAGES[0].read_text(encoding="utf-8")
-TABLE = "src/credo/data/bundled/diabetes.csv"
+TABLE = "src/credo/tables/bundled/diabetes.csv"
 
 
 def blocks(page: Path, language: str) -> list[str]:

@@ -13,7 +13,7 @@ import pytest
 
 import credo
 from credo.errors import ArtifactError, CredoError, Unwritable
-from credo.training import sealed
+from credo.storage import sealed
 from spilled import fitted, same
 
 LIMIT = 1500  # bytes of draws in memory: the newest checkpoints count on a file of draws, too
@@ -292,7 +292,14 @@ for limit in map(int, sys.argv[3].split(",")):
 def test_files_that_may_not_grow(tmp_path):
     """The system's own refusals, at several sizes."""
     limits = (0, 60, 400, 1200, 10**6)
-    command = [sys.executable, "-c", LIMITED, str(tmp_path), str(Path(__file__).parents[1]), ",".join(map(str, limits))]
+    command = [
+        sys.executable,
+        "-c",
+        LIMITED,
+        str(tmp_path),
+        str(Path(__file__).parents[1] / "support"),
+        ",".join(map(str, limits)),
+    ]
     found = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert found.returncode == 0, found.stderr
     lines = found.stdout.splitlines()

@@ -14,8 +14,8 @@ import pytest
 
 import credo
 from credo.errors import CredoError, InputError, OutOfMemory
-from credo.locks import locked
 from credo.memory import short_of_memory
+from credo.storage.locks import locked
 from credo.training import interrupt
 from spilled import fitted, same
 
@@ -154,7 +154,7 @@ def test_half_a_fit_is_no_cell_of_a_comparison(tmp_path, monkeypatch):
 # -------------------------------------------------------------------------------------------------------------- locks
 HOLD = """
 import sys
-from credo.locks import locked
+from credo.storage.locks import locked
 with locked(sys.argv[1]):
     print("held", flush=True)
     sys.stdin.read()

@@ -11,9 +11,9 @@ import credo
 from credo.core.batch import Batch
 from credo.core.method import Info, Method, Phase
 from credo.core.tree import leaf, struct
-from credo.data.batches import order, random_rows
 from credo.posteriors import Samples
 from credo.training.arguments import phase_keys
+from credo.training.batches import order, random_rows
 from credo.training.many import fit_many
 from oracles import linear
 

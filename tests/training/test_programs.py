@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import credo
-from credo import programs
+from credo.core import programs
 
 X = np.linspace(-1, 1, 40, dtype=np.float32)[:, None]
 KEY = jax.random.key(0)
@@ -127,7 +127,7 @@ SCRIPT = """
 import sys
 sys.path.insert(0, sys.argv[1])
 from test_programs import fitted
-from credo import programs
+from credo.core import programs
 first, mean = fitted(1)
 most = 0
 for width in range(1, 401):

@@ -18,13 +18,13 @@ import numpy as np
 import pytest
 
 import credo
-from credo import tensors
 from credo.core import draw_file, pieces
 from credo.core.draws import function_draws, log_likelihood_draws
-from credo.diagnostics import diagnose, to_arviz
-from credo.diagnostics.weights import weight_draws
 from credo.errors import ArtifactError
+from credo.evaluation.diagnostics import diagnose, to_arviz
+from credo.evaluation.diagnostics.weights import weight_draws
 from credo.posteriors import Samples
+from credo.storage import tensors
 from credo.training import record
 from credo.training.record import Record
 from spilled import HMC, KEY, STEPS, X, Y, fitted, same

@@ -1,11 +1,11 @@
 """Draws on disk survive a crash, a kill and a full disk, bit for bit."""
 
 import errno
-import os
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -101,6 +101,7 @@ def test_a_phase_that_starts_again_leaves_the_checkpoint_alone(tmp_path, monkeyp
 
 SCRIPT = """
 import sys
+from pathlib import Path
 sys.path.insert(0, sys.argv[2])
 import numpy as np, jax, credo
 from spilled import fitted
@@ -115,7 +116,7 @@ np.savez(sys.argv[1] + ".npz", *[np.array(x) for x in jax.tree.leaves(fit.poster
 @pytest.mark.full
 def test_resume_after_a_kill_is_bit_for_bit(tmp_path):
     folder = tmp_path / "c"
-    command = [sys.executable, "-c", SCRIPT, str(folder), os.path.dirname(os.path.dirname(__file__))]
+    command = [sys.executable, "-c", SCRIPT, str(folder), str(Path(__file__).parents[1] / "support")]
     killed = 0
     for moment in np.random.default_rng(5).uniform(0.05, 0.3, size=6):
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)

@@ -1,11 +1,10 @@
 """Uses of Bayesian networks: nonlinear autoregression, and what each input does (E3), and decisions (H4)."""
 
+from typing import Any
+
 from credo.applications import active as active
 from credo.applications import detection as detection
 from credo.applications import optimise as optimise
-from credo.applications.autoregression import Autoregression as Autoregression
-from credo.applications.autoregression import autoregression as autoregression
-from credo.applications.backtest import Backtest as Backtest
 from credo.applications.decisions.choose import decide as decide
 from credo.applications.decisions.chosen import Decisions as Decisions
 from credo.applications.decisions.realised import Realised as Realised
@@ -16,12 +15,19 @@ from credo.applications.decisions.utilities import class_utility as class_utilit
 from credo.applications.decisions.utilities import newsvendor as newsvendor
 from credo.applications.decisions.utilities import pinball as pinball
 from credo.applications.decisions.utilities import step_utility as step_utility
-from credo.applications.dependence import PartialDependence as PartialDependence
-from credo.applications.dependence import partial_dependence as partial_dependence
-from credo.applications.effects import Effects as Effects
-from credo.applications.effects import effects as effects
-from credo.applications.forecast import Forecast as Forecast
-from credo.applications.forecast import OneStep as OneStep
-from credo.applications.grid import Grid as Grid
-from credo.applications.grid import grid_of as grid_of
-from credo.applications.tables import table_effects as table_effects
+from credo.applications.effects.dependence import PartialDependence as PartialDependence
+from credo.applications.effects.dependence import partial_dependence as partial_dependence
+from credo.applications.effects.effects import Effects as Effects
+from credo.applications.effects.effects import effects as effects
+from credo.applications.effects.grid import Grid as Grid
+from credo.applications.effects.grid import grid_of as grid_of
+from credo.applications.forecasting.autoregression import Autoregression as Autoregression
+from credo.applications.forecasting.autoregression import autoregression as autoregression
+from credo.applications.forecasting.backtest import Backtest as Backtest
+from credo.applications.forecasting.forecast import Forecast as Forecast
+from credo.applications.forecasting.forecast import OneStep as OneStep
+from credo.renamed import old_name
+
+
+def __getattr__(name: str) -> Any:
+    return old_name(__name__, name)

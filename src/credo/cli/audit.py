@@ -50,7 +50,7 @@ def _audit(methods: str, names: list[str] | None, quick: bool, seed: int, as_jso
     import credo
 
     run = credo.audit.audit
-    from credo.audit.words import LEGEND, sentences, table
+    from credo.evaluation.audit.words import LEGEND, sentences, table
 
     def tell(row: dict[str, Any]) -> None:
         spent = "refused" if row["seconds"] is None else f"{row['seconds']:.1f} s"
@@ -119,7 +119,7 @@ def _remake(names: list[str] | None, out: Path | None) -> None:
     import credo
 
     stored = {name: problem for name, problem in credo.audit.problems().items() if problem.stored}
-    from credo.audit.reference import write_reference
+    from credo.evaluation.audit.reference import write_reference
 
     for name in names or stored:
         if name not in stored:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from credo.core.predictive import Predictive
-from credo.data import parse
-from credo.data.encoder import TableEncoder
-from credo.data.kinds import names_rows
 from credo.errors import InputError
+from credo.tables.columns.kinds import names_rows
+from credo.tables.encode.encoder import TableEncoder
+from credo.tables.read import parse
 
 if TYPE_CHECKING:
     import pandas as pd

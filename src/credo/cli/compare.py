@@ -57,7 +57,7 @@ def compare(
         if name.strip() not in ("auto", "linear", "forest", "boosting", "gp"):
             find(name.strip())  # before anything slow is imported
     import credo
-    from credo.comparison.plan import table_name
+    from credo.evaluation.comparison.plan import table_name
 
     def tell(model: str, fold: int, cell: dict[str, Any]) -> None:
         say(f"  fold {fold + 1}: {model} " + ("refuses" if cell["refused"] else f"{cell['seconds']:.1f} s"))

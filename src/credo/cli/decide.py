@@ -58,8 +58,8 @@ def decide(
     from credo.applications.decisions.risk import risk_of
     from credo.cli.open import inputs_of, open_table_run, read_rows, usable_rows
     from credo.cli.score import predictive_at
-    from credo.data.tables import write_table
     from credo.errors import InputError
+    from credo.tables.read.files import write_table
 
     if over not in ("outcomes", "parameters"):
         raise InputError(f"--over is outcomes or parameters, got {over}.")
@@ -133,7 +133,7 @@ def _realised(found: Any, encoder: Any, frame: Any) -> list[str]:
     import numpy as np
 
     from credo.cli.score import true_targets
-    from credo.data import parse
+    from credo.tables.read import parse
 
     named = parse.named_frame(frame)
     if encoder.target not in named.columns:

@@ -18,7 +18,7 @@ def demo(
     import credo
     from credo.cli import fit, predict, report
 
-    table = Path(str(credo.__file__)).parent / "data" / "bundled" / "diabetes.csv"
+    table = Path(str(credo.__file__)).parent / "tables" / "bundled" / "diabetes.csv"
     run, predictions, page = out / "run", out / "predictions.csv", out / "report.html"
     out.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(run / "checkpoint", ignore_errors=True)  # of a demo that was stopped

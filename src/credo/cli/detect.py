@@ -109,8 +109,8 @@ def _flagged(opened: Any, suspect: Any, clean: Path | None, score: str | None, f
 
     from credo.applications.detection import threshold
     from credo.cli.open import inputs_of, read_rows, usable_rows
-    from credo.data.tables import write_table
     from credo.errors import InputError
+    from credo.tables.read.files import write_table
 
     frame = read_rows(opened, suspect)
     rows = usable_rows(opened, frame, suspect, " and are left out")
@@ -147,8 +147,8 @@ def _attacked(opened: Any, how: Any, clean: Path | None, score: str | None, fpr:
     import numpy as np
 
     from credo.applications.detection import attack, detect
-    from credo.data.tables import write_table
     from credo.errors import InputError
+    from credo.tables.read.files import write_table
 
     if opened.encoder.classes is None:
         raise InputError("--attack turns one class into another, and this run predicts numbers; use --suspect FILE.")

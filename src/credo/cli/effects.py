@@ -29,10 +29,10 @@ def effects(
     which the rows span two turns. Whether an input matters is known for fits by gibbs or reversible_jump with --set
     select_inputs=true.
     """
-    from credo.applications import table_effects
     from credo.cli.open import open_table_run
     from credo.errors import InputError
     from credo.report.effects import effect_key, left_out, of_dates
+    from credo.tables.effects import table_effects
 
     if not 0 < level < 1:
         raise InputError(f"--level lies between 0 and 1, got {level:g}.")

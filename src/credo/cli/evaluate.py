@@ -16,8 +16,8 @@ def evaluate(
     """Score RUN on the rows of TABLE, on the table's own scale."""
     from credo.cli.open import open_table_run, read_rows
     from credo.cli.score import confusion_of, intervals_of, predictive_at, true_targets
-    from credo.data.unseen import unseen_notes
     from credo.errors import InputError
+    from credo.tables.encode.unseen import unseen_notes
 
     opened = open_table_run(run)
     encoder = opened.encoder

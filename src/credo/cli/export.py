@@ -29,7 +29,7 @@ def export(
     encoder) and portable.py: in Python, `import portable`, then `portable.load(FOLDER).predict(rows)`.
     """
     from credo.errors import InputError
-    from credo.interchange import export as write
+    from credo.storage.export import export as write
 
     try:
         wanted = [float(word) for word in levels.split(",")]

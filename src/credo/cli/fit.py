@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from credo.auto import AUTO
 from credo.cli.console import emit, in_words, of_classes, say
 from credo.cli.limits import MOST_SEED
+from credo.tables.auto import AUTO
 
 
 def fit(
@@ -77,8 +77,8 @@ def fit(
         find(method)  # before anything slow is imported
     from credo.cli.job import Job, digest
     from credo.cli.train import check_place, prepare, train
-    from credo.locks import locked
-    from credo.recipes import parse_settings
+    from credo.storage.locks import locked
+    from credo.tables.model import parse_settings
 
     out = free_place(table) if out is None else out
     job = Job(

@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from credo.archives import read_json
 from credo.errors import ArtifactError, InputError, Unwritable
+from credo.storage.archives import read_json
 
 CHECKPOINT = "checkpoint"
 

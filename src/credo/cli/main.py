@@ -9,7 +9,6 @@ from typer.core import TyperGroup
 from credo import __version__
 from credo.cli import (
     audit,
-    benchmark,
     compare,
     decide,
     demo,
@@ -27,7 +26,7 @@ from credo.cli import (
 )
 from credo.cli.console import readable, say
 from credo.cli.start import main as main
-from credo.errors import CredoError
+from credo.errors import CredoError, InputError
 from credo.memory import short_of_memory
 from credo.registry import did_you_mean
 from credo.training.warn import unwarned
@@ -119,4 +118,11 @@ COMMANDS = (
 )  # fmt: skip
 for command in COMMANDS:
     app.command()(command)
-app.add_typer(benchmark.app, name="benchmark")
+
+
+@app.command(hidden=True, context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
+def benchmark() -> None:
+    """Say where the benchmarks are: they are no part of the installed package."""
+    raise InputError(
+        "Benchmarks are no part of the package: run `python -m benchmarks …` in a clone of the repository."
+    )

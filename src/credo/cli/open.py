@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from credo.errors import ArtifactError
-from credo.runs import Run, open_run
+from credo.storage.run_directory.read import Run, open_run
 
 
 def open_table_run(folder: Path) -> Run:
@@ -20,7 +20,7 @@ def open_table_run(folder: Path) -> Run:
 def read_rows(opened: Run, path: Path) -> Any:
     """The table in a file, read as the run's own was, having said what is unusual about the file."""
     from credo.cli.console import say
-    from credo.data.tables import read_with_notes
+    from credo.tables.read.files import read_with_notes
 
     frame, notes = read_with_notes(path, opened.encoder.text_columns)
     say(*notes)
@@ -30,7 +30,7 @@ def read_rows(opened: Run, path: Path) -> Any:
 def inputs_of(opened: Any, frame: Any) -> Any:
     """Encoded inputs, having said where categories are new."""
     from credo.cli.console import say
-    from credo.data.unseen import unseen_notes
+    from credo.tables.encode.unseen import unseen_notes
 
     inputs = opened.encoder.inputs(frame, unseen="zeros")
     say(*unseen_notes(opened.encoder, inputs))

@@ -40,7 +40,7 @@ def optimise(
     """
     from credo.applications.optimise import Optimizer, Space
     from credo.errors import InputError
-    from credo.locks import locked
+    from credo.storage.locks import locked
 
     search = Optimizer(
         Space.from_toml(space), surrogate, acquisition, batch, initial, maximise=maximise, noisy=noisy, seed=seed

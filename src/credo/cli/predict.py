@@ -35,9 +35,9 @@ def predict(
     from credo.cli.columns import beside, kept_columns, prediction_frame, rounded
     from credo.cli.open import inputs_of, open_table_run, read_rows, usable_rows
     from credo.cli.score import predictive_at
-    from credo.data.tables import write_table
-    from credo.data.text_tables import TEXT_ENDINGS
     from credo.errors import InputError
+    from credo.tables.read.files import write_table
+    from credo.tables.read.text import TEXT_ENDINGS
 
     if not 0 < interval < 1:
         raise InputError(f"--interval lies between 0 and 1, got {interval:g}.")

@@ -17,12 +17,12 @@ def resume(
     from credo.cli.job import job_file, read_job
 
     if not job_file(run).is_file():
-        from credo.runs import read_versions
+        from credo.storage.run_directory.read import read_versions
 
         read_versions(run)
         say(f"The run {run} is finished; there is nothing to resume.")
         return
-    from credo.locks import locked
+    from credo.storage.locks import locked
 
     with locked(run):
         job = read_job(run)

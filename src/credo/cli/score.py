@@ -7,13 +7,13 @@ import numpy as np
 
 from credo.core.predict import predict
 from credo.core.predictive import Predictive
-from credo.data.encoder import TableEncoder
-from credo.data.scale import on_scale, true_targets
-from credo.data.unseen import predict_unseen
-from credo.metrics import confusion
-from credo.metrics.bootstrap import Interval
-from credo.metrics.scores import summarise as scores_of
-from credo.metrics.scores import summarise_with_intervals
+from credo.evaluation.metrics import confusion
+from credo.evaluation.metrics.bootstrap import Interval
+from credo.evaluation.metrics.scores import summarise as scores_of
+from credo.evaluation.metrics.scores import summarise_with_intervals
+from credo.tables.encode.encoder import TableEncoder
+from credo.tables.encode.scale import on_scale, true_targets
+from credo.tables.encode.unseen import predict_unseen
 
 MOST_CLASSES = 100  # whose confusions a run keeps
 __all__ = ["confusion_of", "intervals_of", "predictive_at", "scores_of", "true_targets"]

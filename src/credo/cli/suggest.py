@@ -33,8 +33,8 @@ def suggest(
 
     from credo.applications.active import acquisition_scores, choose
     from credo.cli.open import inputs_of, open_table_run, read_rows, usable_rows
-    from credo.data.tables import write_table
     from credo.errors import InputError
+    from credo.tables.read.files import write_table
 
     opened = open_table_run(run)
     frame = read_rows(opened, table)

@@ -14,24 +14,24 @@ import jax
 import numpy as np
 
 import credo
-from credo.artifacts import PAGES, is_run, save_fit
-from credo.auto import AUTO, chosen_for, settle
-from credo.auto.honest import checked, with_units
 from credo.cli.console import plain, say
 from credo.cli.doubts import doubts
 from credo.cli.duration import Stopwatch, announced
 from credo.cli.job import CHECKPOINT, Job, job_file
 from credo.cli.score import confusion_of, predictive_at, scores_of, true_targets
-from credo.data import parse
-from credo.data.copies import copies_note, copies_of
-from credo.data.encoder import Arrays, TableEncoder
-from credo.data.roles import known_targets, without_columns
-from credo.data.splits import split_rows
-from credo.data.tables import read_with_notes
-from credo.data.targets import choose_task
 from credo.errors import InputError, Refusal, Unwritable
-from credo.folders import check_replaceable
-from credo.recipes import build, table_model
+from credo.storage.folders import check_replaceable
+from credo.storage.run_directory.write import PAGES, is_run, save_fit
+from credo.tables.auto import AUTO, chosen_for, settle
+from credo.tables.auto.honest import checked, with_units
+from credo.tables.columns.roles import known_targets, without_columns
+from credo.tables.encode.encoder import Arrays, TableEncoder
+from credo.tables.encode.targets import choose_task
+from credo.tables.model import build, table_model
+from credo.tables.read import parse
+from credo.tables.read.files import read_with_notes
+from credo.tables.rows.copies import copies_note, copies_of
+from credo.tables.rows.splits import split_rows
 from credo.training.budget import left_of, seconds
 from credo.training.clock import COMPILING
 
@@ -69,7 +69,7 @@ def check_place(out: Path) -> None:
 
 def prepare(job: Job) -> Prepared:
     """Read the table and check everything that can be checked before the first step."""
-    watch = Stopwatch()
+    watch, begun = Stopwatch(), (time.perf_counter(), COMPILING.seconds)
     if job.method != AUTO:
         build(job.method, job.settings)
     if job.steps is not None and job.budget is not None:
@@ -90,7 +90,7 @@ def prepare(job: Job) -> Prepared:
     arrays = encoder.arrays(train)
     groups = _groups(frame, job)
     if job.method == AUTO:
-        job = settled(job, encoder, arrays, None if groups is None else groups[train_rows[arrays.rows]])
+        job = settled(job, encoder, arrays, begun, None if groups is None else groups[train_rows[arrays.rows]])
     method, options = build(job.method, job.settings)
     if job.why:
         method = with_units(method, arrays[:3], None if groups is None else groups[train_rows[arrays.rows]])
@@ -103,15 +103,16 @@ def prepare(job: Job) -> Prepared:
     return Prepared(job, encoder, arrays, held, model, method, notes, own, watch)
 
 
-def settled(job: Job, encoder: TableEncoder, arrays: Arrays, groups: np.ndarray | None = None) -> Job:
-    """The job with the method that suits the table, and what else nobody said."""
+def settled(
+    job: Job, encoder: TableEncoder, arrays: Arrays, begun: tuple[float, float], groups: np.ndarray | None = None
+) -> Job:
+    """The job with the method that suits the table, and what else nobody said; its budget began when the job did."""
     say("No method is named: looking for one that suits the table …")
-    began, compiled = time.perf_counter(), COMPILING.seconds
     choice = chosen_for(
         encoder, arrays[:3], job.network, job.settings, job.budget, job.seed, groups, announce=_announce(job)
     )
     found = settle(choice, job.network, job.settings, job.steps, job.batch_size, job.budget)
-    budget = None if job.budget is None else f"{left_of(job.budget, began, compiled):.3f}s"
+    budget = None if job.budget is None else f"{left_of(job.budget, *begun):.3f}s"
     planned = choice.seconds or None if job.steps is None else None
     return dataclasses.replace(
         job, **found, why=f"Method: {choice.why}", correction=choice.correction, planned=planned, budget=budget

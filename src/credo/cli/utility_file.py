@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from credo.applications.decisions.utilities import Choice, class_utility, step_utility
-from credo.data import parse
-from credo.data.encoder import TableEncoder
-from credo.data.tables import read_table
 from credo.errors import InputError
+from credo.tables.encode.encoder import TableEncoder
+from credo.tables.read import parse
+from credo.tables.read.files import read_table
 
 STEPS = ("action", "threshold", "utility_below", "utility_above")
 

@@ -16,7 +16,7 @@ class Likelihood(Protocol):
     is normal, entry by entry, a likelihood may say so with `normal = True`: scores then have closed forms. `learns` may
     name ν in words. `inferred` is True where ν has a prior, and so a posterior of its own; who does not say it has none
     (`has_posterior`). `curvature(params, outputs)` may give E_y[−∂² log p / ∂f ∂f'] [n, out, out], the expected Fisher
-    information; who has none gets it by autodiff (`credo.curvature.output_curvature`).
+    information; who has none gets it by autodiff (`credo.methods.laplace.curvature.output_curvature`).
     """
 
     @property

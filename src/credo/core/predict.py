@@ -18,9 +18,9 @@ from credo.core.pieces import in_pieces
 from credo.core.posterior import Draws
 from credo.core.precision import in_single, single
 from credo.core.predictive import Predictive
+from credo.core.programs import tidy
 from credo.errors import InputError
 from credo.memory import memory_told
-from credo.programs import tidy
 
 PyTree = Any
 CHUNK_BYTES = 2**26  # outputs of all draws for one chunk of inputs

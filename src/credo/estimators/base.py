@@ -12,8 +12,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 import credo
-from credo.auto import AUTO, compete
-from credo.auto.honest import checked, with_units
 from credo.core.likelihood import Likelihood
 from credo.core.model import Model
 from credo.core.numeric import refuse_masked
@@ -21,6 +19,8 @@ from credo.core.predictive import Predictive
 from credo.errors import ConvergenceWarning
 from credo.estimators.build import Asked, decided, make_likelihood, make_method, make_network, make_prior
 from credo.estimators.rows import Standard
+from credo.tables.auto import AUTO, compete
+from credo.tables.auto.honest import checked, with_units
 from credo.training.fit import Fit
 from credo.training.warn import unwarned, warn
 

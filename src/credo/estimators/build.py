@@ -8,13 +8,13 @@ import jax
 import numpy as np
 
 from credo import likelihoods
-from credo.auto import Choice, choose, without_likelihood
 from credo.core.likelihood import Likelihood
 from credo.core.network import Network
 from credo.errors import InputError
 from credo.networks import mlp
-from credo.recipes import METHOD, default_prior, parse_likelihood, parse_network, parse_prior, recipe
 from credo.registry import did_you_mean, find
+from credo.tables.auto import Choice, choose, without_likelihood
+from credo.tables.model import METHOD, default_prior, parse_likelihood, parse_network, parse_prior, recipe
 
 LIKELIHOODS = {
     "regressor": ("gaussian", "heteroscedastic", "heteroscedastic_t", "student_t", "poisson", "negative_binomial"),

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from credo.data.weighted import mean_and_std
 from credo.errors import InputError
+from credo.tables.encode.weighted import mean_and_std
 
 MERGE_CELLS = 1_000_000  # larger tables are left in their order: they are learned in random batches anyway
 

@@ -8,42 +8,42 @@ from credo.runtime import configure
 configure()  # before BlackJAX is imported, which starts JAX
 
 if TYPE_CHECKING:
-    from credo.infinite.method import InfiniteWidth as InfiniteWidth
-    from credo.methods.bayes_by_backprop import BayesByBackprop as BayesByBackprop
-    from credo.methods.black_box_vi import BlackBoxVI as BlackBoxVI
     from credo.methods.combine import refine as refine
     from credo.methods.combine import replicate as replicate
     from credo.methods.combine import subset as subset
     from credo.methods.combine import then as then
-    from credo.methods.deep_ensemble import DeepEnsemble as DeepEnsemble
-    from credo.methods.ensemble_chains import EnsembleChains as EnsembleChains
-    from credo.methods.function_space_vi import FunctionSpaceVI as FunctionSpaceVI
-    from credo.methods.hmc import HMC as HMC
-    from credo.methods.importance_sampling import ImportanceSampling as ImportanceSampling
-    from credo.methods.ivon import IVON as IVON
-    from credo.methods.laplace import Laplace as Laplace
-    from credo.methods.last_layer import LastLayer as LastLayer
-    from credo.methods.mala import MALA as MALA
-    from credo.methods.map import MAP as MAP
-    from credo.methods.map import MaximumLikelihood as MaximumLikelihood
-    from credo.methods.mc_dropout import MCDropout as MCDropout
-    from credo.methods.mclmc import MCLMC as MCLMC
-    from credo.methods.metropolis import Metropolis as Metropolis
-    from credo.methods.nuts import NUTS as NUTS
-    from credo.methods.psgld import PSGLD as PSGLD
-    from credo.methods.sghmc import SGHMC as SGHMC
-    from credo.methods.sghmc import CyclicalSGHMC as CyclicalSGHMC
-    from credo.methods.sgld import SGLD as SGLD
-    from credo.methods.sgld import CyclicalSGLD as CyclicalSGLD
-    from credo.methods.sgnht import SGNHT as SGNHT
-    from credo.methods.simulated_annealing import SimulatedAnnealing as SimulatedAnnealing
-    from credo.methods.smc import SMC as SMC
-    from credo.methods.svgd import SVGD as SVGD
-    from credo.methods.swag import SWAG as SWAG
-    from credo.methods.swag import MultiSWAG as MultiSWAG
-    from credo.methods.vis import VIS as VIS
-    from credo.shallow.gibbs import Gibbs as Gibbs
-    from credo.shallow.reversible_jump import ReversibleJump as ReversibleJump
+    from credo.methods.ensembles.deep_ensemble import DeepEnsemble as DeepEnsemble
+    from credo.methods.ensembles.mc_dropout import MCDropout as MCDropout
+    from credo.methods.ensembles.swag import SWAG as SWAG
+    from credo.methods.ensembles.swag import MultiSWAG as MultiSWAG
+    from credo.methods.function_space.function_space_vi import FunctionSpaceVI as FunctionSpaceVI
+    from credo.methods.function_space.infinite.method import InfiniteWidth as InfiniteWidth
+    from credo.methods.laplace.laplace import Laplace as Laplace
+    from credo.methods.laplace.last_layer import LastLayer as LastLayer
+    from credo.methods.mcmc.ensemble_chains import EnsembleChains as EnsembleChains
+    from credo.methods.mcmc.hmc import HMC as HMC
+    from credo.methods.mcmc.mala import MALA as MALA
+    from credo.methods.mcmc.mclmc import MCLMC as MCLMC
+    from credo.methods.mcmc.metropolis import Metropolis as Metropolis
+    from credo.methods.mcmc.nuts import NUTS as NUTS
+    from credo.methods.points.map import MAP as MAP
+    from credo.methods.points.map import MaximumLikelihood as MaximumLikelihood
+    from credo.methods.points.simulated_annealing import SimulatedAnnealing as SimulatedAnnealing
+    from credo.methods.population.importance_sampling import ImportanceSampling as ImportanceSampling
+    from credo.methods.population.smc import SMC as SMC
+    from credo.methods.population.svgd import SVGD as SVGD
+    from credo.methods.sgmcmc.psgld import PSGLD as PSGLD
+    from credo.methods.sgmcmc.sghmc import SGHMC as SGHMC
+    from credo.methods.sgmcmc.sghmc import CyclicalSGHMC as CyclicalSGHMC
+    from credo.methods.sgmcmc.sgld import SGLD as SGLD
+    from credo.methods.sgmcmc.sgld import CyclicalSGLD as CyclicalSGLD
+    from credo.methods.sgmcmc.sgnht import SGNHT as SGNHT
+    from credo.methods.shallow.gibbs import Gibbs as Gibbs
+    from credo.methods.shallow.reversible_jump import ReversibleJump as ReversibleJump
+    from credo.methods.variational.bayes_by_backprop import BayesByBackprop as BayesByBackprop
+    from credo.methods.variational.black_box_vi import BlackBoxVI as BlackBoxVI
+    from credo.methods.variational.ivon import IVON as IVON
+    from credo.methods.variational.vis import VIS as VIS
 
 _COMBINATORS = ("refine", "replicate", "subset", "then")
 

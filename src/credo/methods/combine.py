@@ -209,8 +209,8 @@ def refine(method: Any, sampler: str = "hamiltonian", refinement: int = 5, **set
         >>> credo.refine(credo.methods.BayesByBackprop(family="full"), "langevin", 10).family
         'full'
     """
-    from credo.methods.bayes_by_backprop import BayesByBackprop
-    from credo.methods.vis import VIS
+    from credo.methods.variational.bayes_by_backprop import BayesByBackprop
+    from credo.methods.variational.vis import VIS
 
     if type(method) is not BayesByBackprop:
         raise InputError(f"refine expects credo.methods.BayesByBackprop(…), got {type(method).__name__}.")

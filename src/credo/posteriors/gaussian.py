@@ -31,7 +31,7 @@ class GaussianWeights(WeightPosterior):
 
     Attributes:
         mean: θ*, `{"network": weights}`.
-        spread: Σ in its structure (`credo.curvature`); weights that are not in it are points.
+        spread: Σ in its structure (`credo.methods.laplace.curvature`); weights that are not in it are points.
         points: parameters that are points: noise, hyper-parameters.
         state: frozen statistics of the network.
         log_evidence: the approximation of log p(D) [member].

@@ -9,10 +9,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from credo.audit import words
-from credo.audit.run import Audit
-from credo.audit.sbc import Calibration
-from credo.audit.truth import LEVELS
+from credo.evaluation.audit import words
+from credo.evaluation.audit.run import Audit
+from credo.evaluation.audit.sbc import Calibration
+from credo.evaluation.audit.truth import LEVELS
 from credo.report.markdown import table
 from credo.report.style import CYCLE, INK, MODEL, MUTED, NOISE, WRONG, legend
 

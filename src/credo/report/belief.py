@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from credo.diagnostics.summary import HEAD, table_rows, verdict
+from credo.evaluation.diagnostics.summary import HEAD, table_rows, verdict
 from credo.report.chains import of_chains
 from credo.report.html import Section, bullets, gallery, paragraphs, table
 

@@ -61,7 +61,7 @@ def replicated(checks: Mapping[str, Any]) -> dict[str, Figure]:
     """One figure for each posterior predictive check: what the model makes, and what was observed.
 
     Args:
-        checks: what `credo.diagnostics.posterior_predictive_check` gave.
+        checks: what `credo.evaluation.diagnostics.posterior_predictive_check` gave.
     """
     found = {}
     for name, check in checks.items():

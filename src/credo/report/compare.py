@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from credo.comparison.cell import alarms_of, row_scores
-from credo.comparison.result import Comparison, summarised
+from credo.evaluation.comparison.cell import alarms_of, row_scores
+from credo.evaluation.comparison.result import Comparison, summarised
 from credo.report.comparison import best_cells, figure, marks, rows_of
 from credo.report.html import Section, gallery, links, paragraphs, table
 from credo.report.run import RunData

@@ -8,10 +8,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from credo.applications.records import write_whole
 from credo.report.html import Section, bullets, gallery, page, paragraphs, table
 from credo.report.style import CYCLE, INK, MUTED, dress, legend, plain
 from credo.report.told import digits, spans, tell
+from credo.storage.records import write_whole
 
 COLUMNS = {
     "log_likelihood": "log-likelihood",
@@ -128,7 +128,7 @@ def _dots(
 
 
 def _baselines() -> tuple[str, ...]:
-    from credo.baselines import BASELINES
+    from credo.evaluation.baselines import BASELINES
 
     return tuple(BASELINES)
 

@@ -16,7 +16,7 @@ def plot(result: Any) -> Figure:
     """The score of every task after every task, as a map with numbers, and its mean along the tasks.
 
     Args:
-        result: what `credo.continual.learn` gave.
+        result: what `credo.applications.continual.learn` gave.
     """
     name = result.main
     share = name == "accuracy"
@@ -27,7 +27,7 @@ def plot(result: Any) -> Figure:
     left, right = figure.subplots(1, 2, width_ratios=(1.12, 1))
     _map(left, matrix, word)
     number = len(matrix)
-    steps = np.arange(number)  # tasks are counted as everywhere in credo.continual
+    steps = np.arange(number)  # tasks are counted as everywhere in credo.applications.continual
     dress(right, "What stays as tasks go by", "after task", word)
     for i in range(number):
         few = number <= len(CYCLE)

@@ -6,16 +6,17 @@ import jax
 import numpy as np
 from matplotlib.figure import Figure
 
-from credo.applications import Effects, table_effects
-from credo.applications.effort import LEAST, effort_for
-from credo.data.columns import CategoryColumn, DateColumn
-from credo.data.encoder import TableEncoder
-from credo.data.parse import listed
-from credo.data.shown import shown_inputs
+from credo.applications import Effects
+from credo.applications.effects.effort import LEAST, effort_for
 from credo.report.html import Section, gallery, page, paragraphs, table
 from credo.report.panels import MOST_CLASSES, MOST_LABELS, MOST_PANELS, panels
 from credo.report.run import RunData
 from credo.report.words import number, percent
+from credo.tables.columns.shown import shown_inputs
+from credo.tables.effects import table_effects
+from credo.tables.encode.columns import CategoryColumn, DateColumn
+from credo.tables.encode.encoder import TableEncoder
+from credo.tables.read.parse import listed
 
 TITLE = "What the inputs do"
 WORDS = (
@@ -62,7 +63,7 @@ def effect_figures(found: Effects, encoder: Any, inputs: np.ndarray) -> dict[str
     """The panels: one figure, or one for each of several numbers.
 
     Args:
-        found: what `credo.applications.table_effects` gave.
+        found: what `credo.tables.effects.table_effects` gave.
         encoder: the table's encoder.
         inputs: encoded rows, for the ticks.
     """
@@ -78,7 +79,7 @@ def effect_page(
 
     Args:
         title: its heading.
-        found: what `credo.applications.table_effects` gave.
+        found: what `credo.tables.effects.table_effects` gave.
         encoder: the table's encoder.
         figures: what `effect_figures` gave.
         more: further sections.
@@ -104,7 +105,7 @@ def of_dates(found: Effects, encoder: TableEncoder) -> list[str]:
     """How dates are shown: which of their clocks have curves of their own, and which the rows are too short to tell.
 
     Args:
-        found: what `credo.applications.table_effects` gave.
+        found: what `credo.tables.effects.table_effects` gave.
         encoder: the table's encoder.
     """
     said = []
@@ -132,7 +133,7 @@ def left_out(found: Effects, encoder: TableEncoder) -> list[str]:
     """What the panels do not show: weak inputs, rare categories, classes beyond the first ones.
 
     Args:
-        found: what `credo.applications.table_effects` gave.
+        found: what `credo.tables.effects.table_effects` gave.
         encoder: the table's encoder.
     """
     said = []

@@ -14,7 +14,7 @@ def gradient_variance(found: Any) -> Figure:
     """Variances of estimates of the bound's gradient, by group of parameters and in total.
 
     Args:
-        found: what `credo.diagnostics.gradient_variance` gave.
+        found: what `credo.evaluation.diagnostics.gradient_variance` gave.
     """
     names = [*found.groups[:MOST_GROUPS], "in total"]
     height = max(SIZE[1], 1.6 + 0.34 * len(names))

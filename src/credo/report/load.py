@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from credo.data.parse import text_keys
 from credo.errors import InputError
 from credo.report.run import RunData
+from credo.tables.read.parse import text_keys
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,7 +23,7 @@ def load_run_data(folder: Path | str, table: pd.DataFrame | Path | str | None = 
         table: rows to score on instead: a frame or a file; needs a run on a table.
         network: the user's own network, as in `credo.load`.
     """
-    from credo.runs import open_run
+    from credo.storage.run_directory.read import open_run
 
     run = open_run(folder, network)
     name = Path(folder).resolve().name
@@ -60,6 +60,6 @@ def _versions(found: dict[str, Any]) -> dict[str, str]:
 def _frame(table: pd.DataFrame | Path | str) -> pd.DataFrame:
     if not isinstance(table, str | Path):
         return table
-    from credo.data.tables import read_table
+    from credo.tables.read.files import read_table
 
     return read_table(table)

@@ -10,11 +10,11 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import MaxNLocator, NullLocator
 
 from credo.applications import Effects, PartialDependence
-from credo.data.columns import NumericColumn
-from credo.data.shown import WEEKDAYS, Shown, shown_inputs
 from credo.report.style import CYCLE, INK, MODEL, WIDE, dress, legend, plain, thinned
 from credo.report.told import spans, tell
 from credo.report.words import number, percent
+from credo.tables.columns.shown import WEEKDAYS, Shown, shown_inputs
+from credo.tables.encode.columns import NumericColumn
 
 MOST_PANELS = 12
 MOST_CLASSES = 4
@@ -48,7 +48,7 @@ def panels(found: Effects, encoder: Any, inputs: np.ndarray, output: int | None 
     """One panel for each of the strongest inputs, all on one scale.
 
     Args:
-        found: what `credo.applications.table_effects` gave.
+        found: what `credo.tables.effects.table_effects` gave.
         encoder: the table's encoder.
         inputs: encoded rows, for the ticks.
         output: which of several numbers.

@@ -15,14 +15,14 @@ import numpy as np
 from credo.core.predict import predict
 from credo.core.predictive import Predictive
 from credo.core.short import fields_in_short
-from credo.data.unseen import predict_unseen
-from credo.metrics import summarise
+from credo.evaluation.metrics import summarise
 from credo.report.views import View, views
+from credo.tables.encode.unseen import predict_unseen
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from credo.data.encoder import TableEncoder
+    from credo.tables.encode.encoder import TableEncoder
     from credo.training.fit import Fit
 
 PACKAGES = ("credo", "jax", "jaxlib", "optax", "blackjax", "numpy")

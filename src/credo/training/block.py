@@ -12,8 +12,8 @@ from credo.core.batch import Batch
 from credo.core.method import Info, Method, Phase
 from credo.core.model import Model
 from credo.core.tree import all_finite, num_bytes, take
-from credo.data.batches import Order, gather, random_rows, sweep_rows
 from credo.training.arguments import phase_keys
+from credo.training.batches import Order, gather, random_rows, sweep_rows
 
 PyTree = Any
 

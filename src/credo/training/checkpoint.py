@@ -20,8 +20,8 @@ import jax
 import numpy as np
 
 from credo.errors import ArtifactError, InputError, Unwritable
+from credo.storage.sealed import check, read_arrays, read_record, write_arrays, write_record
 from credo.training.host import Host
-from credo.training.sealed import check, read_arrays, read_record, write_arrays, write_record
 
 PyTree = Any
 FORMAT = 1

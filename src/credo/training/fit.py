@@ -12,13 +12,13 @@ from credo.core.checks import checked_key, or_none, positive, whole
 from credo.core.method import Method, checked_method, main_phase
 from credo.core.model import Model, checked_model
 from credo.core.network import Variables
+from credo.core.programs import tidy
 from credo.core.short import Card
 from credo.errors import InputError, Refusal, Unwritable
-from credo.locks import locked
 from credo.memory import memory_told
 from credo.methods.combine import stages as stages_of
-from credo.programs import tidy
 from credo.registry import build_method
+from credo.storage.locks import locked
 from credo.training.arguments import member_keys, precision
 from credo.training.budget import left_of
 from credo.training.budget import seconds as seconds
@@ -82,19 +82,19 @@ class Fit(Card):
         if self.known is not None:
             return self.known.alarms
         if self.rings is None:
-            from credo.diagnostics.diagnose import alarms_of
+            from credo.evaluation.diagnostics.diagnose import alarms_of
 
             self.rings = alarms_of(jax.random.key(0), self)
         return self.rings
 
     @property
     def diagnostics(self) -> Any:
-        """R-hat, effective sample sizes and alarms (`credo.diagnostics.Diagnostics`), computed once.
+        """R-hat, effective sample sizes and alarms (`credo.evaluation.diagnostics.Diagnostics`), computed once.
 
-        Functions are looked at at up to 32 training inputs; `credo.diagnostics.diagnose` takes others.
+        Functions are looked at at up to 32 training inputs; `credo.evaluation.diagnostics.diagnose` takes others.
         """
         if self.known is None:
-            from credo.diagnostics import diagnose
+            from credo.evaluation.diagnostics import diagnose
 
             self.known = diagnose(jax.random.key(0), self)
         return self.known
@@ -112,7 +112,7 @@ class Fit(Card):
             >>> print(fit.summary().splitlines()[0])
             map: 16 parameters, 40 rows
         """
-        from credo.diagnostics.summary import summary
+        from credo.evaluation.diagnostics.summary import summary
 
         return summary(self)
 
@@ -156,7 +156,7 @@ class Fit(Card):
             >>> fit.to_arviz(x, x[:, 0]).log_likelihood["y"].dims
             ('chain', 'draw', 'row')
         """
-        from credo.diagnostics import to_arviz
+        from credo.evaluation.diagnostics import to_arviz
 
         return to_arviz(self, inputs, targets)
 
@@ -183,7 +183,7 @@ class Fit(Card):
         config = self.config | {"steps": loop.steps, "epochs": None, "budget": None}
         extended = _finish(loop, config, began, compiled)
         if "correction" in config:
-            from credo.auto.honest import with_correction
+            from credo.tables.auto.honest import with_correction
 
             extended = with_correction(extended, config["correction"])
         warn(extended)
@@ -198,7 +198,7 @@ class Fit(Card):
 
     def save(self, folder: Any) -> None:
         """Write a run directory: data only, whole or not at all."""
-        from credo.artifacts import save_fit
+        from credo.storage.run_directory.write import save_fit
 
         save_fit(self, folder)
 
@@ -261,7 +261,7 @@ def fit(
     correction: Any = None
     automatic = isinstance(method, str) and method == "auto"
     if automatic:
-        from credo.auto import chosen_for_model
+        from credo.tables.auto import chosen_for_model
 
         seed = int(np.asarray(jax.random.key_data(key)).ravel()[-1])
         choice, method = chosen_for_model(model, data, budget, seed, measure=checkpoint is None)
@@ -307,7 +307,7 @@ def fit(
                 loop.resume(saved)
         fitted = _finish(loop, config, began, compiled)
     if automatic:
-        from credo.auto.honest import checked
+        from credo.tables.auto.honest import checked
 
         fitted = checked(fitted, correction)
     warn(fitted)

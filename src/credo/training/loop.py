@@ -14,9 +14,9 @@ from credo.core.method import Method, Phase, main_phase
 from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.tree import num_bytes
-from credo.data.batches import Order, order
 from credo.errors import InputError
 from credo.training.arguments import numbers, precision, shared_program
+from credo.training.batches import Order, order
 from credo.training.block import Carry, Layout, noise_bytes, one_member, plan_sizes, run_block, step_shapes
 from credo.training.checkpoint import Checkpoint, Saved
 from credo.training.clock import COMPILING

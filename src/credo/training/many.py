@@ -16,13 +16,13 @@ from credo.core.method import Method, Phase
 from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.numeric import host_array, host_arrays
+from credo.core.programs import tidy
 from credo.core.tree import num_bytes, take
-from credo.data.batches import order
 from credo.errors import Refusal
 from credo.memory import memory_told
 from credo.methods.combine import stages
-from credo.programs import tidy
 from credo.training.arguments import numbers, precision
+from credo.training.batches import order
 from credo.training.block import Carry, Layout, noise_bytes, plan_sizes, run_member, step_shapes
 
 PyTree = Any

@@ -10,9 +10,9 @@ import numpy as np
 from credo.core.batch import Batch, bucket, pad_rows, pad_weights
 from credo.core.model import Model
 from credo.core.numeric import host_arrays, host_floats, host_targets, is_mapped
-from credo.data.batches import Order, random_rows, sweep_rows
 from credo.errors import InputError
 from credo.training.arguments import phase_keys
+from credo.training.batches import Order, random_rows, sweep_rows
 
 PyTree = Any
 RANDOM_ROWS = jax.jit(random_rows, static_argnums=2)

@@ -8,7 +8,6 @@ from typing import Any
 import jax
 import numpy as np
 
-from credo import metrics
 from credo.applications.active.acquisition import ACQUISITIONS
 from credo.applications.active.batches import choose
 from credo.applications.active.result import ActiveLearning
@@ -17,8 +16,9 @@ from credo.core.model import Model
 from credo.core.numeric import host_arrays
 from credo.core.predict import predict
 from credo.errors import InputError
-from credo.locks import locked
+from credo.evaluation import metrics
 from credo.registry import build_method
+from credo.storage.locks import locked
 from credo.training.config import plain
 from credo.training.fit import Fit, fit
 from credo.training.interrupt import part_of_more

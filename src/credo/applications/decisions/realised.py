@@ -12,7 +12,7 @@ import numpy as np
 from credo.applications.decisions.chosen import Decisions
 from credo.core.short import fields_in_short
 from credo.errors import InputError
-from credo.metrics.bootstrap import Interval, bootstrap
+from credo.evaluation.metrics.bootstrap import Interval, bootstrap
 
 
 @dataclasses.dataclass(frozen=True)

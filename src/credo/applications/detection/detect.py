@@ -12,7 +12,7 @@ from credo.applications.detection.scores import default_score, suspicion
 from credo.core.predict import predict
 from credo.core.short import fields_in_short
 from credo.errors import InputError
-from credo.metrics.bootstrap import Interval
+from credo.evaluation.metrics.bootstrap import Interval
 
 if TYPE_CHECKING:
     import pandas as pd

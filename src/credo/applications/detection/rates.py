@@ -7,7 +7,7 @@ import jax
 import numpy as np
 
 from credo.errors import InputError
-from credo.metrics.bootstrap import Interval
+from credo.evaluation.metrics.bootstrap import Interval
 
 
 class Roc(NamedTuple):

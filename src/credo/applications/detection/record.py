@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from credo.applications.records import write_whole
-from credo.archives import read_arrays, read_json
 from credo.errors import ArtifactError, InputError
+from credo.storage.archives import read_arrays, read_json
+from credo.storage.records import write_whole
 
 FILE = "study.json"
 

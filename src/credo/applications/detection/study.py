@@ -14,7 +14,7 @@ from credo.applications.detection.result import Study
 from credo.applications.detection.scores import CLASS_SCORES, suspicion
 from credo.core.predict import predict
 from credo.errors import InputError
-from credo.locks import locked
+from credo.storage.locks import locked
 from credo.training.config import plain
 
 

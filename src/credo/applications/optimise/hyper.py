@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from credo.core.tree import struct
-from credo.function_space.kernels import Matern52
-from credo.infinite.search import Search, climb
+from credo.methods.function_space.infinite.search import Search, climb
+from credo.methods.function_space.kernels import Matern52
 
 PyTree = Any
 LEAST, MOST = 1e-8, 1.0  # variance of the noise; targets have variance 1
@@ -22,7 +22,7 @@ STEP = 0.15  # of the leapfrog: logarithms of scales are known to some tenths
 
 @struct
 class Matern(Matern52):
-    """`credo.function_space.Matern52` with its diagonal."""
+    """`credo.methods.function_space.Matern52` with its diagonal."""
 
     def diagonal(self, x: jax.Array) -> jax.Array:
         """k(x_i, x_i) [n]."""

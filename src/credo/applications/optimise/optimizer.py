@@ -16,9 +16,9 @@ from credo.applications.optimise.record import Evaluation
 from credo.applications.optimise.space import Point, Space
 from credo.applications.optimise.surrogate import find_surrogate
 from credo.core.checks import positive, whole
+from credo.core.programs import tidy
 from credo.errors import ArtifactError, InputError
-from credo.locks import locked
-from credo.programs import tidy
+from credo.storage.locks import locked
 
 MOST_WORDS = 300  # letters of a message that is kept
 SHUN = 0.02  # half the side of the cube around a failed point in which nothing is proposed

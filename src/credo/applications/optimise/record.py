@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from credo.applications.optimise.space import Point, Space
-from credo.applications.records import write_whole
-from credo.archives import read_json
 from credo.errors import ArtifactError, CredoError
+from credo.storage.archives import read_json
+from credo.storage.records import write_whole
 
 FILE = "optimise.json"
 

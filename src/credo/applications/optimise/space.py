@@ -11,8 +11,8 @@ import numpy as np
 from scipy.stats import qmc
 
 from credo.applications.optimise.dimensions import Categorical, Dimension, Float, Int, from_plain, to_plain
-from credo.archives import Damaged, read_file
 from credo.errors import InputError
+from credo.storage.archives import Damaged, read_file
 
 Point = dict[str, Any]
 MOST_BYTES = 2**24  # of a file that describes a space

@@ -14,10 +14,10 @@ from credo.applications.optimise.targets import room, standardised
 from credo.core import mixture
 from credo.core.model import Model
 from credo.errors import InputError
-from credo.infinite.kernels import Kernel
-from credo.infinite.posterior import FunctionPosterior
-from credo.infinite.process import from_bits
 from credo.likelihoods import gaussian
+from credo.methods.function_space.infinite.kernels import Kernel
+from credo.methods.function_space.infinite.posterior import FunctionPosterior
+from credo.methods.function_space.infinite.process import from_bits
 from credo.networks.mlp import mlp
 from credo.priors import fan_in_normal
 from credo.registry import METHODS, build_method, did_you_mean, find, method_name

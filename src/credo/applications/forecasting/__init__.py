@@ -1,0 +1,1 @@
+"""Forecasts: nonlinear autoregression, simulated paths and backtests."""

@@ -1,4 +1,0 @@
-"""Which model for this table? The same folds and the same budget for every method, and models that are no networks."""
-
-from credo.comparison.result import Comparison as Comparison
-from credo.comparison.run import compare as compare

@@ -1,1 +1,0 @@
-"""Tables as arrays: reading, splitting, encoding and writing."""

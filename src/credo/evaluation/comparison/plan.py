@@ -1,0 +1,128 @@
+"""What is compared: the table, its folds, the models and what each may spend."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from credo.errors import InputError
+from credo.evaluation.baselines import BASELINES
+from credo.evaluation.comparison.folds import check_folds, group_codes
+from credo.evaluation.comparison.folds import find_folds as find_folds
+from credo.registry import METHODS, did_you_mean
+from credo.tables.auto import AUTO
+from credo.tables.columns.roles import known_targets, without_columns
+from credo.tables.encode.learning import plain_target, target_names
+from credo.tables.encode.targets import choose_task
+from credo.tables.model import parse_network
+from credo.tables.read import parse
+from credo.tables.read.files import read_with_notes
+from credo.tables.rows.copies import copies_note, copies_of
+from credo.training.fit import seconds
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+USUAL = (AUTO, "map", "bayes_by_backprop", "deep_ensemble", "last_layer", "laplace", "ensemble_chains")
+
+
+def find_models(methods: str | Sequence[str] | None, baselines: str | Sequence[str] | bool) -> list[str]:
+    """The names to compare: methods of the registry (None: some of each kind; "all"), then baselines.
+
+    Example:
+        >>> find_models("map, hmc", ["linear"])
+        ['map', 'hmc', 'linear']
+    """
+    if methods is None:
+        chosen = list(USUAL)
+    elif isinstance(methods, str):
+        words = [word.strip() for word in methods.split(",") if word.strip()]
+        chosen = [AUTO, *METHODS] if words == ["all"] else words
+    else:
+        chosen = list(methods)
+    beside = list(BASELINES) if baselines is True else [] if baselines is False else baselines
+    chosen += [word.strip() for word in beside.split(",")] if isinstance(beside, str) else list(beside)
+    for name in chosen:
+        if name != AUTO and name not in METHODS and name not in BASELINES:
+            known = [AUTO, *METHODS, *BASELINES]
+            raise InputError(
+                f"Unknown method {name!r}.{did_you_mean(name, known)} `credo methods` lists the methods; the baselines "
+                f"are {', '.join(BASELINES)}."
+            )
+    chosen = list(dict.fromkeys(chosen))
+    if len(chosen) < 2:
+        raise InputError("A comparison needs at least two models.")
+    return chosen
+
+
+def read_frame(
+    table: Any, target: str | list[str], missing: str, drop: Sequence[str] = (), groups: str | None = None
+) -> tuple[pd.DataFrame, list[str]]:
+    """The table from a file or a data frame, without rows whose target is missing where that may be, and without
+    columns that are dropped; and notes about the file."""
+    import pandas as pd
+
+    frame, notes = (table, []) if isinstance(table, pd.DataFrame) else read_with_notes(table)
+    names = target_names(target)
+    frame, gone = known_targets(parse.named_frame(frame), names, missing)
+    return without_columns(frame, drop, names, (groups,))[0], [*notes, *gone]
+
+
+class Plan:
+    """A comparison that is checked as far as can be before the first fit."""
+
+    def __init__(
+        self, table: Any, target: str | list[str], methods: Any, baselines: Any, task: str, missing: str,
+        folds: int, seed: int, network: str | None, settings: dict[str, Any] | None, steps: int | None,
+        budget: str | float | None, groups: str | None, drop: Sequence[str] = (),
+    ):  # fmt: skip
+        self.models = find_models(methods, baselines)
+        if steps is not None and budget is not None:
+            raise InputError("Give steps or a budget, not both.")
+        if budget is not None:
+            seconds(budget)
+        if network is not None:
+            parse_network(network)
+        target = plain_target(target_names(target))
+        frame, read_notes = read_frame(table, target, missing, drop, groups)
+        chosen, why = choose_task(frame, target, task)
+        if chosen == "classification" and not isinstance(target, str):
+            raise InputError("Several targets need --task regression, not classification; name one target.")
+        if groups is not None and groups in target_names(target):
+            raise InputError(f"Column '{groups}' is the target; choose another column for --split-by.")
+        self.folds = find_folds(frame, target, chosen, folds, seed, groups)
+        copies = copies_note(copies_of(frame))
+        self.frame = frame if groups is None else frame.drop(columns=[groups])
+        exact = task if task in ("binary", "multiclass") else chosen
+        self.how: dict[str, Any] = {
+            "target": target, "task": exact, "missing": missing, "network": network, "settings": settings or {},
+            "steps": steps, "budget": None if budget is None else seconds(budget), "seed": seed,
+        }  # fmt: skip
+        encoder = check_folds(self.frame, self.folds, self.how)
+        self.task, self.target = encoder.task, target
+        self.notes = [note for note in (*read_notes, why, copies, *encoder.notes) if note]
+        self.split_by, self.groups = groups, None if groups is None else group_codes(frame, groups)
+
+    def fingerprint(self) -> str:
+        """What a stored cell must agree with: the table, the folds and the settings, not the list of models."""
+        found = hashlib.sha256(json.dumps(self.how, sort_keys=True, default=str).encode())
+        for part in (part for fold in self.folds for part in fold):
+            found.update(np.ascontiguousarray(part).tobytes())
+        for column in self.frame.columns:
+            found.update(f"{column!r}{self.frame[column].to_list()!r}".encode())
+        if self.groups is not None:
+            found.update(self.groups.tobytes())
+        return found.hexdigest()[:24]
+
+
+def table_name(table: Any) -> str:
+    """A short name of the table for headings."""
+    if not isinstance(table, str | Path):
+        return "the table"
+    return os.fsencode(Path(table).name).decode("utf-8", "replace")  # a page is UTF-8, a file's name may not be

@@ -1,0 +1,295 @@
+"""Signs that a posterior should not be believed, each with the number that shows it and what to do."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from credo.evaluation.diagnostics.chains import bfmi, chain_stats
+from credo.evaluation.diagnostics.draw_weights import Importance, kish
+from credo.evaluation.diagnostics.probe import Probe
+from credo.evaluation.diagnostics.steady import Steadiness, steadiness
+from credo.methods.population.pareto_smoothing import good_shape
+
+RHAT = 1.05  # Vehtari et al. (2021) ask for 1.01; the largest of many values passes that by chance
+LEAST_ESS = 100  # below, the error of a mean is more than a tenth of its standard deviation
+LEAST_BFMI = 0.3
+LEAST_DISTINCT = 8
+SAME = 0.005  # a spread that varies less than this from input to input is constant
+BY_CHANCE = 1e-4  # how often chains that agree may seem apart, at one value
+MOST_APART = 16  # quantities on which chains disagree that are looked at one chain at a time
+FIXED_ESS = 20  # of one chain, below which it says nothing about what chance does
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """id: a short word; found: what was seen, with its number; advice: what to do."""
+
+    id: str
+    found: str
+    advice: str
+
+    def __str__(self) -> str:
+        return f"{self.found}; {self.advice}."
+
+
+def find_alarms(
+    probe: Probe | None, trace: Mapping[str, Any], *, chains: bool, point: bool, num_data: int, temperature: float,
+    likelihood: Any, importance: Importance | None = None,
+) -> list[Alarm]:  # fmt: skip
+    """Everything that speaks against a fit; empty where nothing does.
+
+    Args:
+        probe: the fit's functions at some inputs, None where there are none to look at.
+        trace: metrics of the phase that kept the draws [member, step].
+        chains: are the draws those of Markov chains?
+        point: is each member one point by construction?
+        num_data: N.
+        temperature: T of the model.
+        likelihood: of the model.
+        importance: what importance sampling tells of its weights.
+    """
+    found = [*_energy(trace), *_unfinished(trace)] if chains else _weights(importance)
+    if probe is None:
+        return found
+    found += _convergence(probe, trace) if chains else []
+    found += _noise(probe, likelihood)
+    if not point:
+        collapsed = _collapsed(probe, num_data, temperature)
+        found += collapsed or [*_constant(probe), *_prior(probe)]
+    return found
+
+
+def _energy(trace: Mapping[str, Any]) -> list[Alarm]:
+    found = []
+    divergent = int(np.sum(trace["divergent"])) if "divergent" in trace else 0
+    if divergent:
+        total = int(np.size(trace["divergent"]))
+        found.append(
+            Alarm(
+                "divergences",
+                f"{divergent} of {total} transitions diverged: the posterior has places that this step size cannot "
+                "follow",
+                "raise target_acceptance towards 0.99 or lower step_size",
+            )
+        )
+    if "energy" in trace and np.shape(trace["energy"])[1] >= 20:
+        lowest = float(np.nanmin(bfmi(trace["energy"])))
+        if lowest < LEAST_BFMI:
+            found.append(
+                Alarm(
+                    "energy",
+                    f"The lowest E-BFMI of a chain is {lowest:.2f} (below {LEAST_BFMI:g}): its momenta are too weak to "
+                    "reach all energies of the posterior",
+                    "lengthen the warm-up, or use a prior with lighter tails",
+                )
+            )
+    return found
+
+
+def _unfinished(trace: Mapping[str, Any]) -> list[Alarm]:
+    """A population that is still on its way from the prior to the posterior."""
+    reached = float(np.min(trace["exponent"][:, -1])) if "exponent" in trace else 1.0
+    if reached >= 1:
+        return []
+    return [
+        Alarm(
+            "unfinished",
+            f"The population stands at p(θ)^(1−λ) p(θ, D)^λ with λ = {reached:.2g}, which is not the posterior",
+            "run more steps, or lower ess",
+        )
+    ]
+
+
+def _weights(found: Importance | None) -> list[Alarm]:
+    """Importance weights that a few draws dominate."""
+    if found is None:
+        return []
+    good = good_shape(found.draws)
+    if found.k >= good:
+        return [
+            Alarm(
+                "weights",
+                f"IMPORTANCE SAMPLING FAILED: k-hat of the weights is {found.k:.2f} (above {good:.2f}) and the "
+                f"{found.draws} draws are worth {found.worth:.1f}",
+                "do not use this posterior: take a proposal closer to it (tails=5, a richer fit) or a sampler",
+            )
+        ]
+    if found.worth < LEAST_ESS:
+        return [
+            Alarm(
+                "low_ess",
+                f"The {found.draws} weighted draws are worth only {found.worth:.0f}: means are uncertain by more than "
+                "a tenth of their spread",
+                f"run {int(np.ceil(LEAST_ESS / max(found.worth, 1.0))) + 1} times as many draws",
+            )
+        ]
+    return []
+
+
+def _convergence(probe: Probe, trace: Mapping[str, Any]) -> list[Alarm]:
+    """Chains that disagree about functions or the size of the noise: modes where each has settled, else too few draws.
+
+    The log density joins the search for a trend: it drifts where any part of the posterior does.
+
+    Parameters of the noise count by what they do to predictions: the data hardly tell 20 degrees of freedom from 40,
+    and neither do predictions.
+    """
+    members, draws = probe.values.shape[:2]
+    numbers = {"function values": probe.values.reshape(members, draws, -1)}
+    if probe.noise is not None:
+        numbers["the size of the noise"] = probe.noise.reshape(members, draws, -1)
+    chains = np.concatenate(list(numbers.values()), 2)
+    names = np.repeat(list(numbers), [x.shape[2] for x in numbers.values()])
+    stats = chain_stats(chains)
+    moving = (stats.std > 0) & np.isfinite(stats.rhat)
+    if not moving.any():
+        return []
+    rhat, names = stats.rhat[moving], names[moving]
+    size = kish(probe.log_weights) * np.minimum(stats.ess_bulk, stats.ess_tail)[moving]
+    worst, least, of = float(rhat.max()), float(size.min()), names[rhat.argmax()]
+    if worst > RHAT:
+        order = np.argsort(-rhat)[: min(MOST_APART, int((rhat > RHAT).sum()))]
+        found = _apart(chains[:, :, moving][:, :, order], trace, of, worst, least)
+        if found is not None:
+            return [found]
+    if least < LEAST_ESS:
+        return [
+            Alarm(
+                "low_ess",
+                f"The {members * draws} draws are worth only {least:.0f} independent ones for {names[size.argmin()]}: "
+                "means are uncertain by more than a tenth of their spread",
+                f"run {int(np.ceil(LEAST_ESS / max(least, 1.0))) + 1} times as many draws",
+            )
+        ]
+    return []
+
+
+def _apart(chains: np.ndarray, trace: Mapping[str, Any], of: str, worst: float, least: float) -> Alarm | None:
+    """What R-hat above its bound means for chains of values by falling R-hat; None where chance alone explains it."""
+    density = trace.get("log_density")
+    found = steadiness(chains, None if density is None else np.asarray(density)[:, :, None])
+    if not found.moving and found.worth > min(FIXED_ESS, chains.shape[1] / 4) and worst <= _by_chance(chains):
+        return None
+    if found.steady:
+        return _modes(of, worst, found)
+    return _unconverged(of, worst, least, found)
+
+
+def _by_chance(apart: np.ndarray) -> float:
+    """An R-hat that chance hardly exceeds among steady chains as short as these.
+
+    Half chains worth m draws have means that vary by 1/m of the variance, so R̂² ≈ 1 + χ²_ν/(νm) for c chains that
+    agree, with ν = 2c − 1.
+    """
+    from scipy.special import chdtri
+
+    freedom = 2 * len(apart) - 1
+    quantile = float(chdtri(freedom, BY_CHANCE)) / freedom
+    worth = float(np.nanmedian([chain_stats(chain[None]).ess_bulk for chain in apart]))
+    return float(np.sqrt(1 + quantile / max(0.5 * worth, 1.0)))
+
+
+def _modes(of: str, worst: float, found: Steadiness) -> Alarm:
+    return Alarm(
+        "modes",
+        f"Chains settled in different modes: R-hat of {of} is {worst:.2f}, though none of the {found.of} chains drifts "
+        f"and each is worth {found.worth:.0f} independent draws or more",
+        "more draws will not help: predictions average over the modes that were found; use more chains, a smaller "
+        "network or a tighter prior",
+    )
+
+
+def _unconverged(of: str, worst: float, least: float, found: Steadiness) -> Alarm:
+    alone, whole = ("the chain", "the chain still drifts") if found.of == 1 else ("each chain", "the chains drift")
+    drift = whole if found.moving == found.of else f"{found.moving} of {found.of} chains still drift"
+    short = f"{alone} is too short to tell a slow movement from a mode of its own"
+    return Alarm(
+        "unconverged",
+        f"The chains have not converged: R-hat of {of} is {worst:.2f} (above {RHAT:g}), the draws are worth "
+        f"{least:.0f} independent ones, and {drift if found.moving else short}",
+        "predictions average over what the chains have found; give them more time, such as a budget of 5m, or a longer "
+        "warm-up",
+    )
+
+
+def _noise(probe: Probe, likelihood: Any) -> list[Alarm]:
+    """Noise that fell to the floor which the likelihood sets, or to nothing beside the functions themselves."""
+    size = np.sqrt(probe.aleatoric)
+    floor = getattr(likelihood, "floor", None)
+    if floor is not None:
+        share = float((size < 1.1 * float(floor)).mean())
+        if share > 0.5:
+            return [
+                Alarm(
+                    "noise_bound",
+                    f"The noise is at its floor of {float(floor):.3g} at {100 * share:.0f} % of the inputs looked at",
+                    "the network knows rows by heart: tighten the prior, use a smaller network or gaussian noise",
+                )
+            ]
+    if getattr(likelihood, "noise", "known") == "known" or likelihood.kind != "real":
+        return []
+    spread = float(np.ptp(probe.mean)) if len(probe.mean) > 1 else 0.0
+    smallest = float(size.min())
+    if smallest < 1e-3 * spread:
+        return [
+            Alarm(
+                "noise_bound",
+                f"The learned noise fell to {smallest:.2g}, less than a thousandth of what the function varies",
+                "give a known noise, or tighten the prior; targets without noise need no likelihood that learns it",
+            )
+        ]
+    return []
+
+
+def _collapsed(probe: Probe, num_data: int, temperature: float) -> list[Alarm]:
+    """Less spread than even one free parameter leaves: the mean of Var[f(x_n)] is σ²p/N for p of them, times T."""
+    spread, noise = float(probe.epistemic.mean()), float(probe.aleatoric.mean())
+    least = noise * temperature / max(num_data, 1)
+    if not noise > 0 or spread >= 0.01 * least:
+        return []
+    return [
+        Alarm(
+            "collapsed",
+            f"The posterior collapsed to a point: functions spread by {np.sqrt(spread):.2g}, and {num_data} rows with "
+            f"noise {np.sqrt(noise):.2g} leave at least {np.sqrt(least):.2g}",
+            "train for longer from wider starts, check beta and the temperature, or use another method",
+        )
+    ]
+
+
+def _constant(probe: Probe) -> list[Alarm]:
+    std = probe.std
+    size = std.mean(0)
+    if probe.distinct < LEAST_DISTINCT or probe.values.shape[0] * probe.values.shape[1] < 10 or not (size > 0).all():
+        return []
+    change = float((std.std(0) / size).max())
+    if change >= SAME:
+        return []
+    return [
+        Alarm(
+            "constant",
+            f"What the model does not know is the same everywhere: the spread of its functions varies by {change:.1e} "
+            f"of itself over {probe.distinct} inputs",
+            "the inputs do not reach the outputs: check the scale of the inputs, and whether hidden units are dead",
+        )
+    ]
+
+
+def _prior(probe: Probe) -> list[Alarm]:
+    """Functions that spread like those of the prior, around the prior's mean, at the very training inputs."""
+    if probe.prior_mean is None or probe.prior_std is None or not (probe.prior_std > 0).all():
+        return []
+    ratio = float(np.exp(np.median(np.log(np.maximum(probe.std, 1e-30) / probe.prior_std))))
+    shift = float(np.sqrt((((probe.mean - probe.prior_mean) / probe.prior_std) ** 2).mean()))
+    if not (0.85 < ratio < 1.18 and shift < 0.25):
+        return []
+    return [
+        Alarm(
+            "prior",
+            f"The posterior is the prior: functions spread {ratio:.2f} times as widely and lie {shift:.2f} prior "
+            "standard deviations away, at the training inputs",
+            "the data taught it nothing: train for longer, lower beta or the noise, or use a smaller network",
+        )
+    ]

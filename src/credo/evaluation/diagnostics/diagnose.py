@@ -1,0 +1,254 @@
+"""`diagnose`: everything that tells whether a fit can be believed, as plain numbers that are saved with it."""
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from credo.core.pieces import columns
+from credo.core.posterior import WeightPosterior
+from credo.evaluation.diagnostics.alarms import Alarm, find_alarms
+from credo.evaluation.diagnostics.chains import LEAST_DRAWS, bfmi, chain_stats, rank_counts
+from credo.evaluation.diagnostics.draw_weights import heard_chains, importance, kish, one_measure
+from credo.evaluation.diagnostics.mode import off_mode
+from credo.evaluation.diagnostics.probe import Probe, look, training_inputs
+from credo.evaluation.diagnostics.weights import num_parameters, weight_draws
+
+PyTree = Any
+MOST_WEIGHTS = 64  # of each array that are looked at
+MOST_ARRAYS = 24
+
+
+@dataclasses.dataclass(frozen=True)
+class Convergence:
+    """The worst of a group of quantities.
+
+    Attributes:
+        space: "function", "noise" (its size at the inputs), "likelihood" (parameters of the noise), "log density" or
+            "weights".
+        name: of the group.
+        count: quantities looked at.
+        rhat: the largest R-hat.
+        ess_bulk, ess_tail: the smallest effective sample sizes.
+        mcse_mean, mcse_std: the largest Monte-Carlo errors of a mean and of a standard deviation, as shares of that
+            quantity's standard deviation.
+    """
+
+    space: str
+    name: str
+    count: int
+    rhat: float
+    ess_bulk: float
+    ess_tail: float
+    mcse_mean: float
+    mcse_std: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Diagnostics:
+    """Whether a fit can be believed.
+
+    Attributes:
+        kind: "chains" (weighted ones, too), "distribution" (draws are made afresh), "weighted" (by importance, or
+            chosen so; or particles of one measure), "ensemble" or "point".
+        members: chains or ensemble members; of stacked chains those that have weight.
+        draws: kept draws of each, None where they are made afresh.
+        num_parameters: numbers in one draw of θ, None for posteriors over functions.
+        num_inputs: inputs at which functions were looked at.
+        convergence: R-hat and effective sample sizes; functions first, because weights are not identified.
+        divergences: transitions that diverged, None for methods that have none.
+        transitions: how many there were.
+        bfmi: E-BFMI of every chain.
+        ranks: name → counts of ranks [chain][bin], of the function value on which chains disagree most and of the
+            log density.
+        alarms: what speaks against the fit.
+    """
+
+    kind: str
+    members: int
+    draws: int | None
+    num_parameters: int | None
+    num_inputs: int
+    convergence: tuple[Convergence, ...] = ()
+    divergences: int | None = None
+    transitions: int = 0
+    bfmi: tuple[float, ...] = ()
+    ranks: dict[str, list[list[int]]] = dataclasses.field(default_factory=dict)
+    alarms: tuple[Alarm, ...] = ()
+
+    def space(self, name: str) -> tuple[Convergence, ...]:
+        """The groups of one space."""
+        return tuple(c for c in self.convergence if c.space == name)
+
+    def to_plain(self) -> dict[str, Any]:
+        """JSON types; numbers that are not finite become null."""
+        return _finite(dataclasses.asdict(self))
+
+    @staticmethod
+    def from_plain(plain: dict[str, Any]) -> "Diagnostics":
+        """What `to_plain` gave."""
+        rows = [_convergence(row) for row in plain["convergence"]]
+        energy = tuple(math.nan if v is None else float(v) for v in plain["bfmi"])
+        alarms = tuple(Alarm(**a) for a in plain["alarms"])
+        return Diagnostics(**plain | {"convergence": tuple(rows), "bfmi": energy, "alarms": alarms})
+
+
+def diagnose(key: jax.Array, fit: Any, inputs: PyTree | None = None, num: int | None = None) -> Diagnostics:
+    """Chain diagnostics in function space, of the noise and of the weights, and alarms with advice.
+
+    Weights are not identified (permute two hidden units and nothing changes), so chains are judged by their functions
+    at given inputs. `fit.diagnostics` is this at up to 32 of the training inputs. Where chains are weighted, effective
+    sample sizes are multiplied by Kish's 1/(S Σw²).
+
+    Args:
+        key: for posteriors whose draws are made afresh.
+        fit: the result of `credo.fit` or `credo.load`.
+        inputs: where functions are looked at; None takes training inputs, which a loaded fit no longer has.
+        num: draws over all members; None takes all that are stored.
+
+    Example:
+        >>> import jax, credo, numpy as np
+        >>> x = np.linspace(-1, 1, 40)[:, None]
+        >>> model = credo.Model(
+        ...     credo.networks.mlp([]), credo.priors.normal(1.0), credo.likelihoods.gaussian(noise=0.1)
+        ... )
+        >>> fit = credo.fit(jax.random.key(0), model, (x, x[:, 0]), credo.methods.HMC(chains=2), steps=500)
+        >>> found = credo.diagnostics.diagnose(jax.random.key(1), fit, x)
+        >>> found.kind, found.alarms
+        ('chains', ())
+    """
+    seen = _seen(key, fit, inputs, num)
+    rows, ranks = _chains(key, fit, seen, num) if seen.kind == "chains" else ([], {})
+    divergent = seen.trace.get("divergent")
+    return Diagnostics(
+        seen.kind, seen.members, seen.draws, num_parameters(fit),
+        0 if seen.probe is None else seen.probe.values.shape[2], tuple(rows),
+        None if divergent is None else int(np.sum(divergent)), 0 if divergent is None else int(np.size(divergent)),
+        tuple(float(v) for v in bfmi(seen.trace["energy"])) if "energy" in seen.trace else (), ranks,
+        _alarms(fit, seen),
+    )  # fmt: skip
+
+
+def alarms_of(key: jax.Array, fit: Any) -> tuple[Alarm, ...]:
+    """The alarms of `diagnose` alone, which look at functions and not at every weight."""
+    return _alarms(fit, _seen(key, fit, None, None))
+
+
+class _Seen(NamedTuple):
+    """What a fit is, and its functions at some inputs; trace and probe are those of the chains that are heard."""
+
+    kind: str
+    members: int
+    draws: int | None
+    heard: np.ndarray | None
+    trace: Mapping[str, Any]
+    probe: Probe | None
+
+
+def _seen(key: jax.Array, fit: Any, inputs: PyTree | None, num: int | None) -> _Seen:
+    given = training_inputs(fit) if inputs is None else inputs
+    probe = None if given is None else look(key, fit, given, num)
+    kind, members, draws = _kind(fit.posterior)
+    trace = fit.trace if kind == "chains" else {}
+    heard = heard_chains(fit.posterior) if kind == "chains" else None
+    if heard is not None:
+        members, trace = len(heard), {name: np.asarray(x)[heard] for name, x in trace.items()}
+        probe = None if probe is None else probe.only(heard)
+    return _Seen(kind, members, draws, heard, trace, probe)
+
+
+def _alarms(fit: Any, seen: _Seen) -> tuple[Alarm, ...]:
+    config = fit.config
+    return (
+        *off_mode(fit),
+        *find_alarms(
+            seen.probe, seen.trace, chains=seen.kind == "chains", point=seen.kind in ("point", "ensemble"),
+            num_data=int(config.get("num_data", 0)), likelihood=fit.model.likelihood,
+            importance=importance(fit.posterior),
+            temperature=float(config.get("temperature", 1.0)) * float(config.get("beta", 1.0)),
+        ),
+    )  # fmt: skip
+
+
+def _kind(posterior: Any) -> tuple[str, int, int | None]:
+    members = int(posterior.num_draws(None)[0])
+    stored = getattr(posterior, "available", None)
+    if stored is None:
+        return "distribution", members, None
+    if one_measure(posterior):
+        return "weighted", members, int(stored)
+    if stored == 1:
+        return ("point" if members == 1 else "ensemble"), members, 1
+    return "chains", members, int(stored)
+
+
+def _chains(
+    key: jax.Array, fit: Any, seen: _Seen, num: int | None
+) -> tuple[list[Convergence], dict[str, list[list[int]]]]:
+    """Rows of the table, functions first, and ranks to draw."""
+    probe, trace, heard = seen.probe, seen.trace, seen.heard
+    rows, ranks, share = [], {}, 1.0
+    if probe is not None:
+        rows.append(_worst("function", "function values", probe.values))
+        rows += [] if probe.noise is None else [_worst("noise", "size of the noise", probe.noise)]
+        rows += [_worst("likelihood", name, x) for name, x in probe.likelihood.items()]
+        ranks["function value"] = _ranks_of_worst(probe.values)
+    if "log_density" in trace:
+        values = np.asarray(trace["log_density"])
+        rows.append(_worst("log density", "log density", values[:, :, None]))
+        ranks["log density"] = rank_counts(values).tolist()
+    if isinstance(fit.posterior, WeightPosterior):
+        arrays = [(n, x) for n, x in weight_draws(key, fit, num).items() if not n.startswith("likelihood/")]
+        rows += [_worst("weights", name, x, heard) for name, x in arrays[:MOST_ARRAYS]]
+        weights = fit.posterior.chosen_weights(num)
+        share = kish(weights if heard is None else np.asarray(weights)[heard])
+    return [_weighed(row, share) for row in rows], {name: counts for name, counts in ranks.items() if counts}
+
+
+def _weighed(row: Convergence, share: float) -> Convergence:
+    """The row where weights leave this share of the draws."""
+    sizes = {name: share * getattr(row, name) for name in ("ess_bulk", "ess_tail")}
+    errors = {name: getattr(row, name) / math.sqrt(share) for name in ("mcse_mean", "mcse_std")}
+    return dataclasses.replace(row, **sizes, **errors)
+
+
+def _worst(space: str, name: str, values: np.ndarray, heard: np.ndarray | None = None) -> Convergence:
+    """The worst of the quantities of one array [chain, draw, ...], of an even selection where there are many."""
+    flat = values.reshape(*values.shape[:2], -1)
+    limit = MOST_WEIGHTS if space == "weights" else flat.shape[2]
+    flat = columns(flat, np.unique(np.linspace(0, flat.shape[2] - 1, limit).round().astype(int)))
+    flat = flat if heard is None else flat[heard]
+    stats = chain_stats(flat)
+    moving = stats.std > 0
+    if values.shape[1] < LEAST_DRAWS or not moving.any():
+        return Convergence(space, name, flat.shape[2], *[math.nan] * 5)
+    share = np.where(moving, stats.std, 1.0)
+    largest = [stats.rhat, stats.mcse_mean / share, stats.mcse_std / share]
+    rhat, mean, std = (float(np.nanmax(x[moving], initial=0.0)) or math.nan for x in largest)
+    bulk, tail = (float(np.nanmin(x[moving], initial=math.inf)) for x in (stats.ess_bulk, stats.ess_tail))
+    return Convergence(space, name, flat.shape[2], rhat, bulk, tail, mean, std)
+
+
+def _ranks_of_worst(values: np.ndarray) -> list[list[int]]:
+    """Ranks of the one function value on which chains disagree most."""
+    flat = values.reshape(*values.shape[:2], -1)
+    rhat = chain_stats(flat).rhat
+    if values.shape[1] < LEAST_DRAWS or np.isnan(rhat).all():
+        return []
+    return rank_counts(flat[:, :, int(np.nanargmax(rhat))]).tolist()
+
+
+def _convergence(plain: dict[str, Any]) -> Convergence:
+    known: dict[str, Any] = {name: math.nan if value is None else value for name, value in plain.items()}
+    return Convergence(**known)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: _finite(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(v) for v in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,1 +1,0 @@
-"""Exported predictors with nothing but NumPy; `credo.interchange.assemble` makes one file of these modules."""

@@ -1,0 +1,1 @@
+"""Several networks as one posterior: deep ensembles, dropout masks, iterates of an optimiser."""

@@ -1,0 +1,179 @@
+"""MAP that stops where held-out rows are best: starting points for chains."""
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from credo.core.batch import Batch
+from credo.core.checks import whole
+from credo.core.method import Info, Phase
+from credo.core.model import Model
+from credo.core.network import Variables
+from credo.core.tree import leaf, struct
+from credo.errors import InputError
+from credo.methods.points.map import MAP, MEMORY, PointState
+from credo.methods.points.optimise import descend, fade
+
+PyTree = Any
+LARGEST = 4096  # rows that are held out, at most
+SHARE = 0.3  # of a budget, where something follows
+
+
+@struct
+class StoppedState(PointState):
+    """Also which rows are held out, how well they fare, and the point where they fared best."""
+
+    held: jax.Array = leaf(default=None)  # [rows on the device] bool: those that tell when to stop
+    aside: jax.Array = leaf(default=None)  # likewise: those that tell nothing
+    score: jax.Array = leaf(default=None)  # held-out log likelihood (or −squared error) of a row, over about one epoch
+    seen: jax.Array = leaf(default=None)  # weight of the scores in that average
+    best: PyTree = leaf(default=None)
+    best_network: PyTree = leaf(default=None)
+    best_score: jax.Array = leaf(default=None)
+    since: jax.Array = leaf(default=None)  # steps since then
+
+
+@struct
+class EarlyStopping(MAP):
+    """MAP on most rows, ended where the held-out log likelihood stops rising; the best point is kept.
+
+    Real targets are scored with the noise that suits them best: max_σ Σ log N(y; m, σ²) falls with the squared error
+    alone. The noise of a point that is being optimised is too small long before its mean is as good as it gets, and a
+    chain mends the noise much sooner than the mean. Where nothing follows, `by="density"` scores the noise, too.
+
+    Each member holds out rows of its own. Their scores are read off the batches as they come by, averaged over
+    about one epoch, at no extra cost. A member that has not improved for `patience` of the longest run stands still;
+    the phase ends when all do. Prechelt (1998), Early stopping — but when?
+
+    Args:
+        held_out: share of the rows that tell when to stop.
+        aside: share of the rows that are kept from training and tell nothing: what a member says of them later is no
+            better for having been looked at.
+        by: "mean" or "density", what is scored of real targets.
+        units: a number for each row, where rows of one number are held out together: copies of one row, groups. None:
+            every row by itself.
+        patience: share of the longest run without improvement after which a member stops.
+        size: members.
+        longest: steps, at most, where the user gives none.
+        learning_rate, optimiser, schedule: as in `MAP`.
+    """
+
+    held_out: float = leaf(default=0.1)
+    patience: float = leaf(default=0.5)
+    size: int = 1
+    longest: int = 10_000
+    units: Any = leaf(default=None)
+    by: str = "mean"
+    aside: float = leaf(default=0.0)
+
+    def __post_init__(self) -> None:
+        whole(self.size, "The size of an ensemble")
+
+    @property
+    def members(self) -> Any:
+        return self.size
+
+    @property
+    def default_steps(self) -> Any:  # type: ignore[override]
+        return self.longest
+
+    def prepare(self, model: Model) -> tuple[Model, list[str]]:
+        for name in ("held_out", "patience"):
+            if not 0 < getattr(self, name) < 1:
+                raise InputError(f"{name} is a share between 0 and 1, got {getattr(self, name)}.")
+        return model, []
+
+    def phases(self, num_data: int, steps: int) -> tuple[Phase, ...]:
+        return (Phase("optimise", steps, "random", until="stopped", share=SHARE),)
+
+    def init(self, key: jax.Array, model: Model, variables: Variables, data: Batch) -> StoppedState:
+        start = super().init(key, model, variables, data)
+        fields = {f.name: getattr(start, f.name) for f in dataclasses.fields(start)}
+        held, aside = held_rows(key, self.held_out, self.aside, self.units, data)
+        zero = jnp.zeros(())
+        return StoppedState(
+            **fields, held=held, aside=aside, score=zero, seen=zero, best=start.values, best_network=start.network,
+            best_score=jnp.full((), -jnp.inf), since=jnp.zeros((), jnp.int32),
+        )  # fmt: skip
+
+    def step(
+        self, noise: PyTree, model: Model, phase: Phase, state: PointState, batch: Batch
+    ) -> tuple[PointState, Info]:
+        assert isinstance(state, StoppedState)
+        places = batch.row_numbers
+        known = state.held.shape[0]  # rows beyond those that the start could see are never held out
+        places, real = jnp.minimum(places, known - 1), (places < known) & (batch.weight > 0)
+        held = real & state.held[places]
+        kept = batch._replace(weight=jnp.where(held | (real & state.aside[places]), 0.0, batch.weight))
+
+        def loss(values: PyTree) -> tuple[jax.Array, tuple[PyTree, jax.Array]]:
+            variables = Variables(state.layout.unravel(values), state.network)  # type: ignore[union-attr]
+            outputs, network = model.outputs(variables, batch.inputs, key=noise, train=True)
+            likelihood, params = model.likelihood, model.complete(variables.params)["likelihood"]
+            per_row = likelihood.log_prob(params, outputs, batch.targets)
+            total = (model.log_prior(variables.params) + kept.total(per_row)) / model.temperature
+            if likelihood.kind == "real" and self.by == "mean":
+                per_row = -jnp.square(likelihood.mean(params, outputs) - batch.targets).sum(-1)
+            return -total / batch.num_data, (network, per_row)
+
+        (value, (network, fared)), gradient = jax.value_and_grad(loss, has_aux=True)(state.values)
+        score, seen = self._score(state, batch, held, fared)
+        better = (seen > 0) & (score > state.best_score)
+        best, best_network, best_score = jax.tree.map(
+            lambda new, old: jnp.where(better, new, old),
+            (state.values, state.network, score),
+            (state.best, state.best_network, state.best_score),
+        )
+        since = jnp.where(better, 0, state.since + 1)
+        stopped = state.since > self.patience * phase.steps
+        rate = self.learning_rate * fade(self.schedule, state.step, phase.steps)
+        values, memory = descend(self.optimiser, rate, gradient, state.memory, state.values, MEMORY)
+        moved = StoppedState(
+            state.step + 1, values, memory, network, state.layout, state.held, state.aside, score, seen, best,
+            best_network, best_score, since,
+        )  # fmt: skip
+        new = jax.tree.map(lambda a, b: jnp.where(stopped, a, b), state, moved)
+        return new, Info({"loss": value, "held_out": score, "stopped": stopped})
+
+    def _score(
+        self, state: StoppedState, batch: Batch, held: jax.Array, per_row: jax.Array
+    ) -> tuple[jax.Array, jax.Array]:
+        """The running mean of held-out scores; all of them at once where the batch has all rows."""
+        count = held.sum()
+        fresh = jnp.where(held, per_row, 0.0).sum() / jnp.maximum(count, 1)
+        share = jnp.minimum(1.0, 3 * batch.weight.shape[0] / batch.num_data)
+        weight = jnp.where(count > 0, share, 0.0)
+        seen = (1 - weight) * state.seen + weight
+        score = state.score + jnp.where(seen > 0, weight / jnp.maximum(seen, 1e-30), 0.0) * (fresh - state.score)
+        return score, seen
+
+    def point(self, model: Model, state: PointState) -> Variables:
+        assert isinstance(state, StoppedState)
+        found = jnp.isfinite(state.best_score)
+        values, network = jax.tree.map(
+            lambda a, b: jnp.where(found, a, b), (state.best, state.best_network), (state.values, state.network)
+        )
+        return Variables(state.layout.unravel(values), network)  # type: ignore[union-attr]
+
+
+def held_rows(key: jax.Array, share: Any, aside: Any, units: Any, data: Batch) -> tuple[jax.Array, jax.Array]:
+    """Which rows are held out, and which are put aside: shares of them by lot, where rows of one unit draw one lot.
+
+    At least one row is learned from, were it that a unit is cut.
+    """
+    rows = data.weight.shape[0]
+    lots = jax.random.uniform(key, (rows,))
+    if units is not None:
+        known = min(rows, units.shape[0])
+        lots = lots.at[:known].set(lots[jnp.clip(units[:known], 0, rows - 1)])
+    lots = jnp.where(data.weight > 0, lots, 2.0)
+
+    def lowest(count: jax.Array) -> jax.Array:
+        count = jnp.clip(jnp.round(count), 1, LARGEST).astype(jnp.int32)
+        whole, cut = lots <= jnp.sort(lots)[count - 1], lots.argsort().argsort() < count
+        return jnp.where((whole & (data.weight > 0)).sum() < data.num_rows, whole, cut) & (data.num_rows > 1)
+
+    held = lowest(share * data.num_rows)
+    return held, jnp.where(aside > 0, lowest((share + aside) * data.num_rows) & ~held, False)

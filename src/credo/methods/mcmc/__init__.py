@@ -1,0 +1,1 @@
+"""Markov chains on the full batch."""

@@ -1,0 +1,1 @@
+"""One point of the posterior: the mode, the best fit, and the optimisers that find them."""

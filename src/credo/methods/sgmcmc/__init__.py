@@ -1,0 +1,1 @@
+"""Markov chains on minibatches: stochastic-gradient MCMC."""

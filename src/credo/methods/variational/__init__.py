@@ -1,0 +1,1 @@
+"""Variational inference: the best member of a family of distributions."""

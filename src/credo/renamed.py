@@ -1,0 +1,143 @@
+"""Old names of modules: they import what moved, and say once where it is.
+
+`SHORT` names are here to stay (`credo.metrics` is `credo.evaluation.metrics`); the others warn.
+"""
+
+import importlib
+import sys
+import warnings
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+SHORT = {
+    "audit": "evaluation.audit",
+    "baselines": "evaluation.baselines",
+    "continual": "applications.continual",
+    "diagnostics": "evaluation.diagnostics",
+    "function_space": "methods.function_space",
+    "infinite": "methods.function_space.infinite",
+    "metrics": "evaluation.metrics",
+    "recalibration": "evaluation.recalibration",
+    "refinement": "methods.variational.refinement",
+    "shallow": "methods.shallow",
+}
+PACKAGES = {
+    "auto": "tables.auto",
+    "comparison": "evaluation.comparison",
+    "curvature": "methods.laplace.curvature",
+    "interchange": "storage.export",
+}
+# Where the modules of a package went: folder → modules; a module that changed its name, too, as old=new.
+MODULES = {
+    ("", "core"): "programs",
+    ("", "storage"): "locks archives codec=serialisation folders tensors",
+    ("", "storage.run_directory"): "artifacts=write runs=read",
+    ("", "tables"): "recipes=model",
+    ("training", "storage"): "sealed",
+    ("data", "training"): "batches",
+    ("data", "evaluation"): "group_folds",
+    ("applications", "storage"): "records",
+    ("applications", "tables"): "tables=effects",
+    ("data", "tables.read"): "tables=files binary_tables=binary excel_tables=excel text_tables=text parse number_forms",
+    ("data", "tables.columns"): "kinds roles shown decode",
+    ("data", "tables.rows"): "copies splits",
+    ("data", "tables.encode"): "encoder learning columns targets config unseen scale far weighted",
+    ("methods", "methods.points"): "map simulated_annealing optimise",
+    ("methods", "methods.variational"): "bayes_by_backprop black_box_vi ivon score_function families vis",
+    ("methods", "methods.laplace"): "last_layer feature_regression validation",
+    ("methods", "methods.ensembles"): "deep_ensemble early_stopping swag mc_dropout dataflow",
+    ("methods", "methods.mcmc"): "chains hamiltonian hmc nuts mala mclmc metropolis energy_variance ensemble_chains",
+    ("methods", "methods.sgmcmc"): "sgld psgld sghmc sgnht sg_chain=chain sg_tuning=tuning",
+    ("methods", "methods.population"): "smc smc_schedule importance_sampling pareto_smoothing prior_draws svgd widened",
+    ("methods", "methods.function_space"): "function_space_vi",
+    ("applications", "applications.forecasting"): "autoregression backtest forecast",
+    ("applications", "applications.effects"): "bands dependence effort functions grid selection",
+}
+
+
+# Names inside modules that moved: old module → name → new module.
+NAMES = {"credo.applications": {"table_effects": "credo.tables.effects"}}
+
+
+def _moved() -> dict[str, str]:
+    found = SHORT | PACKAGES | {"data": "tables"}
+    for (before, after), names in MODULES.items():
+        for name in names.split():
+            old, _, new = name.partition("=")
+            found[f"{before}.{old}" if before else old] = f"{after}.{new or old}"
+    return {f"credo.{old}": f"credo.{new}" for old, new in found.items()}
+
+
+MOVED = _moved()
+
+
+def new_name(name: str) -> str | None:
+    """Where the module of an old name is now; None where it did not move.
+
+    Example:
+        >>> new_name("credo.metrics.bootstrap"), new_name("credo.methods.hmc"), new_name("credo.fit")
+        ('credo.evaluation.metrics.bootstrap', 'credo.methods.mcmc.hmc', None)
+    """
+    if name in MOVED:
+        return MOVED[name]
+    package = name.rpartition(".")[0]
+    above = new_name(package) if package.startswith("credo.") and package not in ("credo.data",) else None
+    return None if above is None else above + name[len(package) :]
+
+
+class Renamed(MetaPathFinder, Loader):
+    """Finds a module under its old name: the very same module, never a second copy."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """A specification whose loader imports the module under its new name."""
+        if not fullname.startswith("credo.") or new_name(fullname) is None:
+            return None
+        return ModuleSpec(fullname, self)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """The module itself, with a warning unless the old name is one of the short ones."""
+        new = new_name(spec.name)
+        assert new is not None
+        if spec.name.split(".")[1] not in SHORT:
+            warnings.warn(f"{spec.name} is {new} now.", DeprecationWarning, stacklevel=_depth())
+        module = importlib.import_module(new)
+        spec.loader_state = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Nothing is run again: the module gets its own specification back."""
+        assert module.__spec__ is not None
+        module.__spec__ = module.__spec__.loader_state
+
+
+def old_name(module: str, name: str) -> Any:
+    """What a module gave under a name that has moved, with a warning; the `__getattr__` of that module calls it.
+
+    Args:
+        module: the old place.
+        name: the name.
+    """
+    new = NAMES[module].get(name)
+    if new is None:
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    warnings.warn(f"{module}.{name} is {new}.{name} now.", DeprecationWarning, stacklevel=_depth())
+    return getattr(importlib.import_module(new), name)
+
+
+def install() -> None:
+    """Let old names be imported; `import credo` calls it."""
+    if not any(isinstance(finder, Renamed) for finder in sys.meta_path):
+        sys.meta_path.insert(0, Renamed())
+
+
+def _depth() -> int:
+    """How far up the stack the import stands: past this file and the import system."""
+    frame, depth = sys._getframe(1), 1
+    while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] in ("credo", "importlib"):
+        frame, depth = frame.f_back, depth + 1
+    return depth

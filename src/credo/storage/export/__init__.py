@@ -1,0 +1,21 @@
+"""A fitted predictor for other places: as a program for JAX, or as numbers for NumPy alone."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from credo.storage.export.portable.load import load as _load
+    from credo.storage.export.write import export as export
+
+    load_exported = _load
+
+# Loaded when first used: `portable` stands on NumPy alone, and importing it must not import JAX.
+_NAMES = {"export": ("write", "export"), "load_exported": ("portable.load", "load")}
+
+
+def __getattr__(name: str) -> Any:
+    import importlib
+
+    if name not in _NAMES:
+        raise AttributeError(f"module 'credo.storage.export' has no attribute {name!r}")
+    module, attribute = _NAMES[name]
+    return getattr(importlib.import_module(f"credo.storage.export.{module}"), attribute)

@@ -1,0 +1,44 @@
+"""One file of the modules of `portable`, which goes into every exported folder and needs nothing of credo."""
+
+import ast
+from pathlib import Path
+
+PORTABLE = ("special", "networks", "likelihoods", "cells", "prediction", "load")
+MODULES = ("archives", *(f"export/portable/{name}" for name in PORTABLE))  # below storage
+HEAD = '''"""Exported predictors of credo without credo: `load(folder).predict(rows)`.
+
+Needs Python 3.11 and NumPy; predictors of the form "stablehlo" need JAX and flatbuffers as well. Files hold data only.
+
+    import portable                                # this file
+    predictor = portable.load(".")                 # the folder with predictor.json
+    prediction = predictor.predict({"dose": [1.0, 2.0], "town": ["Bath", "York"]})
+    prediction.mean, prediction.std, prediction.interval(0.9)
+"""
+'''
+
+
+def assemble() -> str:
+    """The source of `portable.py`: all imports first, then the bodies of the modules one after another.
+
+    Example:
+        >>> "import jax\\n" in assemble().split("class ")[0]
+        False
+    """
+    imports: dict[str, None] = {}
+    bodies = []
+    for name in MODULES:
+        path = Path(__file__).parents[1] / f"{name}.py"
+        text = path.read_text(encoding="utf-8")
+        lines, rest = text.splitlines(), []
+        nodes = ast.parse(text).body
+        for place, node in enumerate(nodes):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                if not ast.unparse(node).startswith("from credo"):
+                    imports.setdefault(ast.unparse(node))
+            elif place > 0:  # the first is the docstring
+                rest.append(place)
+        first = nodes[rest[0]]
+        start = min([first.lineno, *(d.lineno for d in getattr(first, "decorator_list", []))])
+        bodies.append("\n".join(lines[start - 1 :]))
+    ordered = sorted(imports, key=lambda line: (line.startswith("from"), line))
+    return "\n\n".join([HEAD + "\n" + "\n".join(ordered), *(body.rstrip() + "\n" for body in bodies)])

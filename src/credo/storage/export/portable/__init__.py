@@ -1,0 +1,1 @@
+"""Exported predictors with nothing but NumPy; `credo.storage.export.assemble` makes one file of these modules."""

@@ -1,0 +1,100 @@
+"""Networks at all draws of their weights at once: perceptrons and shallow networks, as functions of NumPy arrays.
+
+A number comes with its tangent: None where draws are whole networks, and the direction of each draw where they are
+linear around a centre.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from credo.storage.export.portable.special import erf, sigmoid
+
+Pair = tuple[np.ndarray, Any]  # a value, and its tangent or None
+
+
+def activate(name: str, hidden: Pair) -> Pair:
+    """ψ of a value, and ψ' times its tangent."""
+    z, tangent = hidden
+    if name == "relu":
+        value, slope = np.maximum(z, 0.0), np.heaviside(z, 0.5)
+    elif name == "tanh":
+        value = np.tanh(z)
+        slope = 1.0 - value**2
+    elif name == "erf":
+        value, slope = erf(z), 2.0 / np.sqrt(np.pi) * np.exp(-(z**2))
+    elif name == "silu":
+        s = sigmoid(z)
+        value, slope = z * s, s * (1.0 + z * (1.0 - s))
+    elif name == "logistic":
+        value = sigmoid(z)
+        slope = value * (1.0 - value)
+    else:
+        raise ValueError(f"The activation {name!r} is not known here; export again with this version.")
+    return value, None if tangent is None else slope * tangent
+
+
+def product(kernel: Pair, hidden: Pair) -> Pair:
+    """W h, and dW h + W dh."""
+    value = kernel[0] @ hidden[0]
+    parts = [] if kernel[1] is None else [kernel[1] @ hidden[0]]
+    parts += [] if hidden[1] is None else [kernel[0] @ hidden[1]]
+    return value, sum(parts) if parts else None
+
+
+def add(one: Pair, other: Pair) -> Pair:
+    """The sum of two numbers with tangents."""
+    tangents = [x for x in (one[1], other[1]) if x is not None]
+    return one[0] + other[0], sum(tangents) if tangents else None
+
+
+class Weights:
+    """Draws of a network's arrays by path, and how a draw differs from the centre where it is linear."""
+
+    def __init__(self, arrays: dict[str, np.ndarray]):
+        self.values = {k.removeprefix("network/"): v for k, v in arrays.items() if k.startswith("network/")}
+        self.moves = {k.removeprefix("deviation/"): v for k, v in arrays.items() if k.startswith("deviation/")}
+
+    def get(self, path: str) -> Pair:
+        """The array at a path: [draw, …], or [member, 1, …] with a tangent [member, draw, …]."""
+        value = self.values[path].astype(float)
+        if not self.moves:
+            return value, None
+        return value[:, None], self.moves[path].astype(float) if path in self.moves else None
+
+    def dense(self, layer: str, hidden: Pair) -> Pair:
+        """W h + b, without b where the layer has none."""
+        made = product(self.get(f"{layer}/kernel"), hidden)
+        if f"{layer}/bias" not in self.values:
+            return made
+        value, tangent = self.get(f"{layer}/bias")
+        return add(made, (value[..., None], None if tangent is None else tangent[..., None]))
+
+
+def network_outputs(network: dict[str, Any], weights: Weights, inputs: np.ndarray) -> np.ndarray:
+    """Outputs [draw, n, out] at inputs [n, features]."""
+    hidden: Pair = (np.asarray(inputs, float).T, None)
+    if network["name"] == "shallow":
+        made = _shallow(network, weights, hidden)
+    else:
+        for layer in network["layers"][:-1]:
+            hidden = activate(network["activation"], weights.dense(layer, hidden))
+        made = weights.dense(network["layers"][-1], hidden)
+    value, tangent = made
+    found = value if tangent is None else value + tangent
+    return np.swapaxes(found.reshape(-1, *found.shape[-2:]), -1, -2)
+
+
+def _shallow(network: dict[str, Any], weights: Weights, inputs: Pair) -> Pair:
+    """Nodes, and what stands beside them: nothing, an intercept or a linear part."""
+    made: Pair | None = None
+    if network["nodes"]:
+        made = weights.dense("output", activate(network["activation"], weights.dense("hidden", inputs)))
+    if network["beside"] == "linear":
+        linear = weights.dense("linear", inputs)
+        made = linear if made is None else add(made, linear)
+    elif network["beside"] == "intercept" and made is not None:
+        value, tangent = weights.get("linear/bias")
+        made = add(made, (value[..., None], None if tangent is None else tangent[..., None]))
+    assert made is not None
+    return made

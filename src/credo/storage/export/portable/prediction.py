@@ -1,0 +1,320 @@
+"""The predictive distribution at some rows, on the scale of the targets."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from credo.storage.export.portable.cells import PortableError, text_key
+from credo.storage.export.portable.likelihoods import LIKELIHOODS
+from credo.storage.export.portable.networks import Weights, network_outputs
+from credo.storage.export.portable.special import logsumexp
+
+CHUNK_BYTES = 2**26
+STEPS = 200  # at most; ten are the rule
+CLOSE = 1e-10  # to the level
+NARROW = 1e-15  # between ends that are one, where the distribution function jumps past the level
+MOST = 1e18  # of a count, as in the library
+
+
+class Mixture:
+    """p(y|x) = Σ_k w_k p(y | f_k(x)) at n inputs, on the scale that the fit had."""
+
+    def __init__(self, document: dict[str, Any], arrays: dict[str, np.ndarray], inputs: np.ndarray):
+        self.network, self.weights, self.inputs = document["network"], Weights(arrays), inputs
+        self.likelihood: Any = LIKELIHOODS[document["likelihood"]["name"]](document["likelihood"], arrays)
+        self.log_weights = arrays["log_weights"].astype(float)
+        widest = max(x.shape[-1] for x in self.weights.values.values())
+        self.step = max(1, CHUNK_BYTES // (8 * len(self.log_weights) * widest))
+
+    def _each(self, function: Callable[..., Any], *per_row: np.ndarray) -> Any:
+        """The function of outputs [draw, n, out], chunk by chunk of rows."""
+        parts = []
+        for start in range(0, len(self.inputs), self.step):
+            rows = slice(start, start + self.step)
+            outputs = network_outputs(self.network, self.weights, self.inputs[rows])
+            parts.append(function(outputs, *(x[rows] for x in per_row)))
+        if isinstance(parts[0], dict):
+            return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        return np.concatenate(parts)
+
+    def _average(self, values: np.ndarray) -> np.ndarray:
+        return values[0] + np.tensordot(np.exp(self.log_weights), values - values[0], 1)
+
+    def summary(self) -> dict[str, np.ndarray]:
+        """Moments, or probabilities and entropies."""
+        return self._each(self._classes if self.likelihood.kind == "classes" else self._moments)
+
+    def _moments(self, outputs: np.ndarray) -> dict[str, np.ndarray]:
+        means = self.likelihood.mean(outputs)
+        mean = self._average(means)
+        noise = self._average(self.likelihood.variance(outputs))
+        return {"mean": mean, "aleatoric": noise, "epistemic": self._average((means - mean) ** 2)}
+
+    def _classes(self, outputs: np.ndarray) -> dict[str, np.ndarray]:
+        log_probs = self.likelihood.log_probs(outputs)
+        each = np.exp(log_probs)
+        mean = self._average(each)
+        log_mean = logsumexp(log_probs + self.log_weights[:, None, None])
+        with np.errstate(invalid="ignore", divide="ignore"):
+            total = -np.where(mean > 0, mean * np.log(mean), 0.0).sum(-1)
+            noise = -np.where(each > 0, each * log_probs, 0.0).sum(-1)
+            apart = np.where(each > 0, each * (log_probs - log_mean), 0.0).sum(-1)
+        return {
+            "mean": mean, "log_mean": log_mean, "probs_std": np.sqrt(self._average((each - mean) ** 2)),
+            "entropy": total, "aleatoric": self._average(noise), "epistemic": np.maximum(self._average(apart), 0.0),
+        }  # fmt: skip
+
+    def log_prob(self, y: np.ndarray) -> np.ndarray:
+        """log p(y) [n]."""
+        return self._each(
+            lambda outputs, own: logsumexp(self.likelihood.log_prob(outputs, own) + self.log_weights[:, None]), y
+        )
+
+    def cdf(self, y: np.ndarray) -> np.ndarray:
+        """P(Y ≤ y) [n, k]."""
+        return self._each(lambda outputs, own: self._average(self.likelihood.cdf(outputs, own)), y)
+
+    def quantile(self, level: float) -> np.ndarray:
+        """The smallest y with P(Y ≤ y) ≥ level [n, k], by cutting brackets of the mixture's distribution function."""
+        cut = self._cut_counts if self.likelihood.kind == "counts" else self._cut
+        return self._each(lambda outputs: cut(outputs, level))
+
+    def _below(self, outputs: np.ndarray, y: np.ndarray, open_: np.ndarray) -> np.ndarray:
+        """P(Y ≤ y) in the rows where something is still open, 0 elsewhere."""
+        rows, found = np.flatnonzero(open_.any(-1)), np.zeros_like(y)
+        found[rows] = self._average(self.likelihood.cdf(outputs[:, rows], y[rows]))
+        return found
+
+    def _scale(self, outputs: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+        """y = mean + spread · u/(1 − u²) of u in (−1, 1) reaches every number, so that there is no bracket to find."""
+        found = self._moments(outputs)
+        spread = np.clip(np.sqrt(found["aleatoric"] + found["epistemic"]), 1e-6, 1e12)
+
+        def at(u: np.ndarray) -> np.ndarray:
+            with np.errstate(divide="ignore"):
+                return found["mean"] + spread * u / (1.0 - u * u)
+
+        return at
+
+    def _cut(self, outputs: np.ndarray, level: float) -> np.ndarray:
+        """False position (the Illinois rule), with a halving now and then for where the function is a staircase."""
+        at = self._scale(outputs)
+        low = np.full(self.likelihood.mean(outputs).shape[1:], -1.0)
+        high, below_low, above_high = -low, np.full_like(low, -level), np.full_like(low, 1 - level)
+        best, error, side = low, np.ones_like(low), np.zeros_like(low)
+        for step in range(STEPS):
+            open_ = (error >= CLOSE) & (high - low >= NARROW)
+            if not open_.any():
+                break
+            place = 0.5 if step % 3 == 2 else below_low / (below_low - above_high)
+            middle = low + (high - low) * place
+            value = self._below(outputs, at(middle), open_) - level
+            nearer, below = open_ & (np.abs(value) < error), value < 0
+            best, error = np.where(nearer, middle, best), np.where(nearer, np.abs(value), error)
+            # An end that stays twice counts half, else it would stay for ever.
+            new_high = np.where(below, np.where(side > 0, 0.5, 1.0) * above_high, value)
+            new_low = np.where(below, value, np.where(side < 0, 0.5, 1.0) * below_low)
+            above_high, below_low = np.where(open_, new_high, above_high), np.where(open_, new_low, below_low)
+            low, high = np.where(open_ & below, middle, low), np.where(open_ & ~below, middle, high)
+            side = np.where(below, 1.0, -1.0)
+        return at(np.where(error < CLOSE, best, high))
+
+    def _cut_counts(self, outputs: np.ndarray, level: float) -> np.ndarray:
+        """Halving of whole numbers between Cantelli's ends mean ± spread √odds, in equal parts of log(y + 2).
+
+        One draw that extrapolates can make mean and spread huge and leave the quantile small.
+        """
+        found = self._moments(outputs)
+        mean = np.minimum(found["mean"], MOST)
+        spread = np.maximum(np.sqrt(found["aleatoric"] + found["epistemic"]), 1e-6)
+        slack = 1.0 + 1e-9 * (mean + spread)  # what rounding may have moved the ends by
+        low = np.floor(np.maximum(mean - spread * np.sqrt((1.0 - level) / level) - slack, -1.0))
+        high = np.floor(np.minimum(mean + spread * np.sqrt(level / (1.0 - level)) + slack, MOST))
+        while True:
+            middle = np.clip(np.floor(np.sqrt((low + 2.0) * (high + 2.0))) - 2.0, low + 1.0, high - 1.0)
+            open_ = (middle > low) & (middle < high)
+            if not open_.any():
+                return high
+            below = self._below(outputs, middle, open_) < level
+            low, high = np.where(open_ & below, middle, low), np.where(open_ & ~below, middle, high)
+
+
+def _others(probs: np.ndarray) -> np.ndarray:
+    """Σ_{d≠c} p_d of every class c: 1 − p_c has no digits left where p_c is near 1."""
+    none = np.zeros_like(probs[:, :1])
+    before = np.concatenate([none, np.cumsum(probs[:, :-1], -1)], -1)
+    return before + np.concatenate([none, np.cumsum(probs[:, :0:-1], -1)], -1)[:, ::-1]
+
+
+class Computed:
+    """Answers that a compiled program has given: quantiles at its own levels, and no densities."""
+
+    def __init__(self, found: dict[str, np.ndarray], levels: Sequence[float]):
+        self.found, self.levels = found, list(levels)
+
+    def summary(self) -> dict[str, np.ndarray]:
+        """Moments, or probabilities and entropies."""
+        return self.found
+
+    def quantile(self, level: float) -> np.ndarray:
+        """The quantile at one of the levels."""
+        near = [i for i, own in enumerate(self.levels) if abs(own - level) < 1e-6]
+        if not near:
+            raise PortableError(f"This predictor was exported with the levels {self.levels}, not with {level:g}.")
+        return self.found["quantiles"][..., near[0]]
+
+    def log_prob(self, y: np.ndarray) -> np.ndarray:
+        """Refused."""
+        raise PortableError('A compiled predictor has no densities; export it with form="numpy".')
+
+    cdf = log_prob
+
+
+class Prediction:
+    """What is predicted at n rows: regression and counts have `mean`, `std`, `aleatoric` and `epistemic` variances and
+    quantiles; classes have `probs`, and `aleatoric` and `epistemic` are entropies in nats."""
+
+    def __init__(self, document: dict[str, Any], answers: Any):
+        self.kind, self.labels, self.names = document["kind"], document["labels"], document["targets"]
+        self._answers, self._flat = answers, document["flat"]
+        self._shift, self._scale = np.asarray(document["shift"], float), np.asarray(document["scale"], float)
+        self._found = answers.summary()
+
+    def __len__(self) -> int:
+        return len(self._found["mean"])
+
+    def __repr__(self) -> str:
+        names = ("probs",) if self.kind == "classes" else ("mean", "std", "interval(0.9)")
+        return f"Prediction of {len(self)} row{'s' * (len(self) != 1)}: {', '.join(names)}, aleatoric, epistemic"
+
+    def _of(self, name: str, power: int) -> np.ndarray:
+        """A number on the scale of the targets: a value (power 1) or a variance (power 2)."""
+        values = np.asarray(self._found[name], float)
+        return values if self.kind == "classes" else self._user(values, power)
+
+    def _user(self, values: np.ndarray, power: int = 1) -> np.ndarray:
+        if self.kind == "real":
+            values = self._scale**power * values + (self._shift if power == 1 else 0.0)
+        return values[..., 0] if self._flat else values
+
+    @property
+    def mean(self) -> np.ndarray:
+        """E[y], or the probabilities of the classes [n, classes]."""
+        return self._of("mean", 1)
+
+    @property
+    def aleatoric(self) -> np.ndarray:
+        """What is noise: a variance, or an entropy for classes."""
+        return self._of("aleatoric", 2)
+
+    @property
+    def epistemic(self) -> np.ndarray:
+        """What is not known: a variance, or the mutual information for classes."""
+        return self._of("epistemic", 2)
+
+    @property
+    def variance(self) -> np.ndarray:
+        """Var[y]; p(1 − p) for classes."""
+        return self.mean * _others(self.mean) if self.kind == "classes" else self.aleatoric + self.epistemic
+
+    @property
+    def std(self) -> np.ndarray:
+        """√Var[y]."""
+        return np.sqrt(self.variance)
+
+    @property
+    def probs(self) -> np.ndarray:
+        """Probabilities of the classes [n, classes]."""
+        return self._of_classes("mean")
+
+    @property
+    def probs_std(self) -> np.ndarray:
+        """Their standard deviations over the posterior [n, classes]."""
+        return self._of_classes("probs_std")
+
+    @property
+    def label(self) -> np.ndarray:
+        """The most probable class of every row."""
+        best = self.probs.argmax(1)
+        return best if self.labels is None else np.array([self.labels[i] for i in best])
+
+    def entropy(self) -> np.ndarray:
+        """Total uncertainty about the class, in nats."""
+        return self._of_classes("entropy")
+
+    def mutual_information(self) -> np.ndarray:
+        """What knowing the weights would tell about the class, in nats."""
+        return self._of_classes("epistemic")
+
+    def _of_classes(self, name: str) -> np.ndarray:
+        self._not("classes", self.kind != "classes")
+        return np.asarray(self._found[name], float)
+
+    def _not(self, wanted: str, wrong: bool) -> None:
+        if wrong:
+            raise PortableError(f"This is defined for {wanted}; the targets are {self.kind}.")
+
+    def quantile(self, level: float) -> np.ndarray:
+        """The value that y stays below with this probability."""
+        self._not("numbers and counts", self.kind == "classes")
+        if not 0 < level < 1:
+            raise PortableError(f"A quantile level lies between 0 and 1, got {level}.")
+        return self._user(self._answers.quantile(level))
+
+    def interval(self, coverage: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper ends of the central interval with this probability."""
+        return self.quantile(0.5 - coverage / 2), self.quantile(0.5 + coverage / 2)
+
+    def cdf(self, targets: Any) -> np.ndarray:
+        """P(Y ≤ y) for each output."""
+        self._not("numbers and counts", self.kind == "classes")
+        found = self._answers.cdf(self._canonical(targets))
+        return found[..., 0] if self._flat else found
+
+    def log_prob(self, targets: Any) -> np.ndarray:
+        """log p(y) of the mixture [n]; classes by label, or by place where there are no labels."""
+        y = self._canonical(targets)
+        found = self._answers.log_prob(y)
+        return found - np.log(np.broadcast_to(self._scale, y.shape[1:])).sum() if self.kind == "real" else found
+
+    def _canonical(self, targets: Any) -> np.ndarray:
+        values = np.asarray(targets)
+        if len(values) != len(self):
+            raise PortableError(f"Expected {len(self)} targets, one for each row, got {len(values)}.")
+        if self.kind != "classes":
+            y = values.reshape(len(self), -1).astype(float)
+            columns = np.asarray(self._found["mean"]).reshape(len(self), -1).shape[1]
+            if y.shape[1] != columns:
+                raise PortableError(f"Each row has {columns} target(s), got targets of shape {list(values.shape)}.")
+            return (y - self._shift) / self._scale if self.kind == "real" else y
+        if self.labels is None:
+            return values.astype(int)
+        places = {text_key(label): i for i, label in enumerate(self.labels)}
+        unknown = [value for value in values.tolist() if text_key(value) not in places]
+        if unknown:
+            raise PortableError(f"There is no class '{unknown[0]}'; the classes are {self.labels}.")
+        return np.array([places[text_key(value)] for value in values.tolist()])
+
+    def columns(self, interval: float = 0.9) -> dict[str, np.ndarray]:
+        """The columns that `credo predict` writes."""
+        return dict(self._columns(interval))
+
+    def _columns(self, interval: float) -> Iterator[tuple[str, np.ndarray]]:
+        if self.kind == "classes":
+            yield "label", self.label
+            for i in range(self.probs.shape[1]):
+                yield f"p_{i if self.labels is None else self.labels[i]}", self.probs[:, i]
+            yield "entropy", self.entropy()
+            yield "aleatoric_entropy", self.aleatoric
+            yield "mutual_information", self.mutual_information()
+            return
+        low, high = self.interval(interval)
+        found = {"mean": self.mean, "std": self.std, "aleatoric_std": np.sqrt(self.aleatoric)}
+        found |= {"epistemic_std": np.sqrt(self.epistemic), "lower": low, "upper": high}
+        if self._flat:
+            yield from found.items()
+            return
+        for i in range(self.mean.shape[1]):
+            target = f"y{i}" if self.names is None else self.names[i]
+            yield from ((f"{target}_{name}", values[:, i]) for name, values in found.items())

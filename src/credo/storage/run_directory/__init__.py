@@ -1,0 +1,1 @@
+"""Run directories: everything that a fit left, as data alone."""

@@ -1,0 +1,100 @@
+"""Files that are written whole or not at all, and read only where they are what was written.
+
+What is read of a checkpoint goes through here: regular files alone, their SHA-256 looked at before anything is made of
+their bytes.
+"""
+
+import hashlib
+import json
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import jax.numpy as jnp
+import numpy as np
+
+from credo.errors import ArtifactError
+from credo.storage.tensors import read_tensors, write_tensors
+
+PIECE_BYTES = 2**20
+MOST_RECORD = 2**28  # bytes of a record: no fit writes one as large
+
+
+def write_record(path: Path, document: dict[str, Any]) -> None:
+    """Write a document whose first line is the digest of the rest."""
+    content = json.dumps(document).encode()
+    _whole(path, lambda part: part.write_bytes(hashlib.sha256(content).hexdigest().encode() + b"\n" + content))
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """The document that `write_record` wrote."""
+    with _opened(path) as file:
+        digest, _, content = file.read(MOST_RECORD).partition(b"\n")
+    if hashlib.sha256(content).hexdigest().encode() != digest:
+        raise ArtifactError(f"{_short(path)} is not what the fit wrote")
+    found: dict[str, Any] = json.loads(content)
+    return found
+
+
+def write_arrays(path: Path, arrays: dict[str, Any]) -> dict[str, Any]:
+    """Write arrays of any type; gives what `read_arrays` wants to know of the file."""
+    held = {name: np.ascontiguousarray(np.asarray(x)) for name, x in arrays.items()}
+    # As bytes: the file format does not know every type of JAX.
+    plain = {name: x.reshape(-1).view(np.uint8) for name, x in held.items()}
+    found: list[str] = []
+    _whole(path, lambda part: found.append(write_tensors(part, plain)))
+    kinds = {name: [x.dtype.name, list(np.shape(arrays[name]))] for name, x in held.items()}
+    return {"sha256": found[0], "arrays": kinds}
+
+
+def read_arrays(path: Path, known: dict[str, Any]) -> dict[str, np.ndarray]:
+    """The arrays of a file that was checked."""
+    found, arrays = read_tensors(path), {}
+    for name, (dtype, shape) in known["arrays"].items():
+        arrays[name] = np.array(found[name]).view(jnp.dtype(dtype)).reshape(shape)
+    return arrays
+
+
+def check(path: Path, digest: str, start: int = 0, stop: int | None = None) -> None:
+    """Raise what is wrong with a file, or with these bytes of it, as the end of a sentence."""
+    with _opened(path) as file:
+        found, left = hashlib.sha256(), float("inf") if stop is None else stop - start
+        file.seek(start)
+        while left > 0 and (piece := file.read(int(min(left, PIECE_BYTES)))):
+            found.update(piece)
+            left -= len(piece)
+    if found.hexdigest() != digest:
+        raise ArtifactError(f"{_short(path)} is not what the fit wrote")
+
+
+def _short(path: Path) -> str:
+    return f"{path.parent.name}/{path.name}"
+
+
+def _opened(path: Path) -> BinaryIO:
+    """Open a regular file: a link may lead anywhere, and a pipe or device may never end."""
+    try:
+        flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+        file = os.fdopen(os.open(path, flags), "rb")
+    except FileNotFoundError as error:
+        raise ArtifactError(f"{_short(path)} is missing") from error
+    except OSError as error:
+        raise ArtifactError(f"{_short(path)} cannot be read: {error.strerror}") from error
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise ArtifactError(f"{_short(path)} is not a file")
+    return file
+
+
+def _whole(path: Path, write: Callable[[Path], Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        write(part)
+        with open(part, "rb") as file:
+            os.fsync(file.fileno())
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)

@@ -1,0 +1,1 @@
+"""Tables: reading them, their columns and rows, encoding, and what `auto` chooses for them."""

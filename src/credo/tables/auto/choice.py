@@ -1,0 +1,312 @@
+"""From the size of a table to a method and its settings.
+
+The choice is a function of the task, the size of the table, the network if one is given, the time and the kind of
+machine: the same table gets the same choice everywhere. `benchmarks/auto.py` fits candidates, on other tables than
+those on which `python -m benchmarks tables` measures `auto` itself (that of patients is the same one, in other folds).
+What size cannot tell a pilot decides.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from credo.errors import InputError
+from credo.tables.auto.speed import BATCH, OVERHEAD, RATES, Speed
+
+if TYPE_CHECKING:
+    from credo.core.model import Model
+    from credo.tables.encode.encoder import TableEncoder
+
+AUTO = "auto"
+SECONDS = 60.0  # what a fit is planned for where no budget is given
+PATIENCE = 2.0  # times that much it may take with all that goes before its chains
+SHARE = 0.6  # of the time for chains; the rest is the way to their starting points
+BEFORE = 0.3  # of a budget that the pilot may take, and as much the starting points
+SHORT = 8.0  # seconds; below, no chain is worth its compilation
+FASTER = 20.0  # times that a machine may be faster than the rule
+BATCHES = 2.5  # how much faster minibatches go through wide layers
+CHAINS, MEMBERS = 8, 5
+SHORTEST, LONGEST = 25, 100  # draws of a chain, and steps of its paths
+FEWEST, MOST = 2_000, 200_000  # steps of an ensemble
+EPOCHS = 300  # of an ensemble, at most: later ones change nothing
+FOLDS, PILOTS, LENGTH, START = 3, 2, 25, 1_000  # of a pilot: folds, chains, their draws and path lengths, first steps
+LEAST_START, START_STEPS = 1_000, 10_000  # steps to the starting points of chains
+SMALL, SMALL_MEMBERS, HELD_OUT = 5_000, 10, 0.3  # rows below which an ensemble is of small networks, and its members
+LARGE_HELD_OUT = 0.1
+TIGHT = "fan_in_normal:1"  # the prior of an ensemble for more inputs than rows
+DEEP, WIDE = "mlp:32,32,32:tanh", "mlp:100,100,100"
+ROBUST = "heteroscedastic_t:0.01"
+# Widths of the prior that compete: rows decide by themselves once there are many, and cannot where there are few.
+SCALES, CLASS_SCALES = (1.0, 3.0), (1.0, 4.0)
+# The network of chains for classes, and the likelihood that competes where some labels may be wrong.
+CLASSES = ("mlp:16,16:tanh", "mislabelled")
+LEAST_ROWS, PILOT_ROWS = 60, 5_000
+
+
+class Choice(NamedTuple):
+    """A method, and all that a fit of a table needs to know.
+
+    Attributes:
+        method: its name.
+        network: in words, as `credo fit --network` has them.
+        settings: of the method and the model, as `credo fit --set` has them.
+        steps, batch_size: of the fit.
+        why: one sentence.
+        rivals: settings of which a pilot takes the best.
+        seconds: that it will take, compilation aside.
+        correction: of the likelihood, as `credo.recalibration.unseen` has it, once a pilot has seen what is to be
+            corrected.
+    """
+
+    method: str
+    network: str
+    settings: dict[str, Any]
+    steps: int
+    batch_size: int
+    why: str
+    rivals: tuple[dict[str, Any], ...] = ()
+    seconds: float = 0.0
+    correction: dict[str, Any] | None = None
+
+
+def choose(
+    task: str,
+    rows: int,
+    features: int,
+    *,
+    outputs: int = 1,
+    network: str | None = None,
+    parameters: int | None = None,
+    seconds: float | None = None,
+    device: str | None = None,
+    speed: Speed | None = None,
+) -> Choice:
+    """The choice for a table.
+
+    Chains from the members of an ensemble, as long as the time allows chains of 25 draws after the pilot and the
+    starting points and there are no more inputs than rows; else an ensemble whose members stop early, each by rows of
+    its own. The noise of numbers depends on the inputs and has tails that the residuals decide; whether labels of
+    classes may be wrong the pilot decides.
+
+    Args:
+        task: "regression", "binary", "multiclass" or "count".
+        rows: rows to learn from.
+        features: columns after encoding.
+        outputs: targets, or classes.
+        network: in words, where it is given.
+        parameters: of that network, where it has no words.
+        seconds: for everything; None plans for about a minute by rule, the same on every machine.
+        device: "cpu", "gpu" or "tpu"; None is where JAX runs.
+        speed: of gradients of 8 chains, where it was measured; None is by rule.
+
+    Example:
+        >>> choose("regression", 400, 10, device="cpu").method
+        'ensemble_chains'
+        >>> choose("regression", 400, 10, seconds=3, device="cpu").method
+        'deep_ensemble'
+    """
+    if rows < 1:
+        raise InputError("There are no rows to learn from.")
+    device = _device() if device is None else device
+    device = device if device in RATES else "cpu"
+    options: dict[str, Any] = {"likelihood": ROBUST} if task == "regression" else {}
+    deep = deep_network(task)
+    size = parameters or count(network or deep, task, features, outputs)
+    speed = speed or Speed.by_rule(rows, size, device, CHAINS)
+    place = {"cpu": "a processor", "gpu": "a GPU", "tpu": "a TPU"}[device]
+    of = f"{rows:,} rows of {features:,} inputs and {size:,} parameters"
+    found = _lengths(task, rows, speed, seconds) if features <= rows else None
+    if found is not None:
+        length, start, rivals, total = found
+        shorter = {} if start == START_STEPS else {"longest": start}
+        return Choice(
+            "ensemble_chains", network or deep, {"warmup": length, "num_steps": length} | shorter | options, length,
+            min(BATCH, rows),
+            f"ensemble_chains, because {of} leave time on {place} for {CHAINS} chains of {length} draws, each from a "
+            "mode of its own.", rivals, total,
+        )  # fmt: skip
+    allowed = SECONDS if seconds is None else seconds
+    small = rows < SMALL or allowed < SECONDS / 2
+    size = parameters or count(network or (deep if small else WIDE), task, features, outputs)
+    members = SMALL_MEMBERS if small else MEMBERS
+    batch = min(BATCH if rows < 50_000 else 4 * BATCH, rows)
+    each = members * (OVERHEAD[device] + batch * size / (BATCHES * RATES[device]))
+    fewest = FEWEST if seconds is None else 1
+    steps = int(min(MOST, max(fewest, min(SHARE * allowed / each, EPOCHS * rows / batch))))
+    held = HELD_OUT if rows < 4 * SMALL else LARGE_HELD_OUT
+    own: dict[str, Any] = options | {"size": members, "held_out": held}
+    reason = f"too many for chains in {allowed:.0f} s on {place}"
+    if features > rows:
+        own["prior"], reason = TIGHT, "more inputs than rows, which chains take too long for"
+    return Choice(
+        "deep_ensemble", network or (deep if small else WIDE), own, steps, batch,
+        f"deep_ensemble, because {of} are {reason}: {members} networks learn from minibatches, and each stops where "
+        "rows of its own are predicted best.",
+        (), allowed if seconds is not None else steps * each,
+    )  # fmt: skip
+
+
+def _lengths(
+    task: str, rows: int, speed: Speed, seconds: float | None
+) -> tuple[int, int, tuple[dict[str, Any], ...], float] | None:
+    """Length of chains, steps to their starts, rivals of the pilot and seconds in all; None where time is too short.
+
+    Without a budget chains get their share of a minute, and what goes before them may take as long again.
+    """
+    if seconds is not None and seconds < SHORT:
+        return None
+    allowed = SECONDS * PATIENCE if seconds is None else seconds
+    rivals = _rivals(task) if LEAST_ROWS <= rows <= PILOT_ROWS else ()
+    pilot = pilot_seconds(speed, len(rivals))
+    if seconds is not None and pilot > BEFORE * seconds:
+        return None  # without a pilot nobody knows whether its error bars are honest
+    if pilot > BEFORE * allowed:
+        rivals, pilot = rivals[1:2], pilot_seconds(speed, min(1, len(rivals)))  # the usual prior
+    start = START_STEPS
+    room = allowed - pilot if seconds is None else BEFORE * allowed
+    while start > LEAST_START and start * speed.batch > (BEFORE * allowed if seconds is None else room):
+        start = max(LEAST_START, start // 2)
+    time = SHARE * SECONDS if seconds is None else 0.95 * seconds - pilot - min(start * speed.batch, room)
+    left = min(time, allowed - pilot - start * speed.batch)
+    length = int(min(LONGEST, (max(left, 0.0) / (2 * speed.full)) ** 0.5))
+    if length < SHORTEST:
+        return None
+    total = pilot + start * speed.batch + 2 * length**2 * speed.full
+    return length, start, rivals, total if seconds is None else seconds
+
+
+def pilot_seconds(speed: Speed, rivals: int) -> float:
+    """Seconds of the short fits that compare so many rivals, each on two thirds of the rows."""
+    chains = rivals * FOLDS * PILOTS / speed.chains
+    return chains * (START * speed.batch + 2 * LENGTH**2 * max(2 / 3 * speed.full, speed.batch))
+
+
+def deep_network(task: str) -> str:
+    """The network of chains, in words."""
+    return CLASSES[0] if task in ("binary", "multiclass") else DEEP
+
+
+def worth_measuring(
+    choice: Choice, encoder: TableEncoder, rows: int, network: str | None, budget: Any, announced: bool
+) -> bool:
+    """Is the speed of this machine worth its measurement: can chains be had, or is their time to be announced?"""
+    from credo.training.fit import seconds
+
+    if budget is None:
+        return announced and choice.method == "ensemble_chains"
+    allowed = seconds(budget)
+    if allowed < SHORT:
+        return False
+    parameters = count(network or deep_network(encoder.task), encoder.task, len(encoder.feature_names))
+    rule = Speed.by_rule(rows, parameters, "cpu", CHAINS)
+    return 2 * SHORTEST**2 * rule.full < FASTER * allowed
+
+
+def timed(choice: Choice, speed: Speed) -> Choice:
+    """The choice with the seconds that it takes at a speed that was measured with 8 chains of the deep network.
+
+    Never less than by rule: bare gradients side by side are up to six times as quick as those of chains.
+    """
+    if choice.method != "ensemble_chains":
+        return choice
+    length, start = choice.settings["warmup"], choice.settings.get("longest", START_STEPS)
+    total = pilot_seconds(speed, len(choice.rivals)) + start * speed.batch + 2 * length**2 * speed.full
+    return choice._replace(seconds=max(total, choice.seconds))
+
+
+def _rivals(task: str) -> tuple[dict[str, Any], ...]:
+    scales = SCALES if task in ("regression", "count") else CLASS_SCALES
+    priors: tuple[dict[str, Any], ...] = tuple({"prior": f"fan_in_normal:{scale:g}"} for scale in scales)
+    return priors if scales is SCALES else (*priors, priors[-1] | {"likelihood": CLASSES[1]})
+
+
+def without_likelihood(choice: Choice) -> Choice:
+    """The choice where the user has named a likelihood: no rival brings another one."""
+    return choice._replace(rivals=tuple(rival for rival in choice.rivals if "likelihood" not in rival))
+
+
+def choose_for(
+    encoder: TableEncoder, rows: int, network: str | None = None, budget: Any = None, speed: Speed | None = None
+) -> Choice:
+    """The choice for a table that an encoder has learned."""
+    from credo.training.fit import seconds
+
+    targets = 1 if isinstance(encoder.target, str) else len(encoder.target)
+    return choose(
+        encoder.task, rows, len(encoder.feature_names), outputs=len(encoder.classes or ()) or targets, network=network,
+        seconds=None if budget is None else seconds(budget), speed=speed,
+    )  # fmt: skip
+
+
+def choose_for_model(model: Model, data: Any, budget: Any = None, speed: Speed | None = None) -> Choice:
+    """The choice for a model of the user's own; its network, prior and likelihood stay."""
+    import jax
+    import numpy as np
+
+    from credo.core.numeric import host_arrays, host_targets
+    from credo.training.fit import seconds
+
+    inputs, targets = host_arrays(data[0]), host_targets(model.likelihood, data[1])
+    one = jax.tree.map(lambda x: np.asarray(x[:1]), inputs)
+    outputs = model.likelihood.num_outputs(targets)
+    made = jax.eval_shape(lambda x: model.network.init(jax.random.key(0), x, outputs).params, one)
+    size = sum(math.prod(x.shape) for x in jax.tree.leaves(made))
+    features = sum(math.prod(x.shape[1:]) for x in jax.tree.leaves(one))
+    task = {"real": "regression", "counts": "count", "classes": "multiclass"}[model.likelihood.kind]
+    allowed = None if budget is None else seconds(budget)
+    choice = choose(task, len(targets), features, outputs=outputs, parameters=size, seconds=allowed, speed=speed)
+    own = {name: value for name, value in choice.settings.items() if name not in ("likelihood", "prior")}
+    return choice._replace(settings=own, rivals=({},) if choice.rivals else ())
+
+
+def settle(
+    choice: Choice,
+    network: str | None,
+    settings: Mapping[str, Any],
+    steps: int | None,
+    batch_size: int | None,
+    budget: Any,
+) -> dict[str, Any]:
+    """The choice, with all that the user said in its place.
+
+    Example:
+        >>> chosen = choose("regression", 400, 10, device="cpu")
+        >>> settle(chosen, None, {"noise": 0.5, "warmup": 10, "num_steps": 5}, 20, None, None)["settings"]
+        {'warmup': 10, 'num_steps': 5, 'noise': 0.5}
+    """
+    own = dict(choice.settings)
+    if "noise" in settings:  # belongs to likelihoods whose noise does not depend on the inputs
+        own.pop("likelihood", None)
+    return {
+        "method": choice.method,
+        "network": network or choice.network,
+        "settings": own | dict(settings),
+        "steps": steps if steps is not None or budget is not None else choice.steps,
+        "batch_size": choice.batch_size if batch_size is None else batch_size,
+    }
+
+
+def count(network: str, task: str, features: int, outputs: int = 1) -> int:
+    """Parameters of a network in words, on so many inputs.
+
+    Example:
+        >>> count("mlp:50", "count", 3)
+        251
+    """
+    from credo.networks.mlp import MLP
+    from credo.tables.model import parse_network
+
+    found = parse_network(network)
+    hidden = found.widths if isinstance(found, MLP) else (found.num_nodes,)
+    heads = {"regression": 2 * outputs, "multiclass": outputs}.get(task, 1)
+    widths = [features, *hidden, heads]
+    return sum((a + 1) * b for a, b in itertools.pairwise(widths))
+
+
+def _device() -> str:
+    import jax
+
+    return jax.default_backend()

@@ -1,0 +1,319 @@
+"""Short fits that decide what the size of a table cannot tell: how far the network may bend."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from credo.tables.auto.choice import (
+    CHAINS,
+    FOLDS,
+    LENGTH,
+    PILOTS,
+    SHORT,
+    START,
+    Choice,
+    choose_for,
+    deep_network,
+    pilot_seconds,
+    settle,
+    timed,
+    without_likelihood,
+    worth_measuring,
+)
+from credo.tables.auto.replan import pace, shortened
+
+if TYPE_CHECKING:
+    import jax
+
+    from credo.core.model import Model
+    from credo.tables.encode.encoder import TableEncoder
+
+DRAWS = 20  # of each fold, that say what is to be corrected
+LEAST = 0.15  # of a budget for the ensemble that takes the place of chains, though the pilot has spent it all
+
+
+def chosen_for(
+    encoder: TableEncoder,
+    data: Any,
+    network: str | None,
+    settings: Mapping[str, Any],
+    budget: Any,
+    seed: int,
+    groups: Any = None,
+    announce: Callable[[float], Any] | None = None,
+) -> Choice:
+    """The choice for a table that an encoder has learned, after its pilot.
+
+    A budget is planned with the speed of this machine, measured where there is time for more than an ensemble, and once
+    more after the pilot: other programs may have come to run beside it. Where chains would then be too short, an
+    ensemble takes what is left.
+
+    Args:
+        encoder: the learned encoder of the table.
+        data: (inputs, targets, weights), encoded.
+        network, settings, budget: what the user said.
+        seed: of the pilot.
+        groups: a number for the group of each row; the pilot holds out whole groups.
+        announce: called with the seconds that all of it will take on this machine, before the pilot.
+    """
+    from credo.tables.auto.honest import units_of
+    from credo.tables.model import MODEL_OPTIONS, table_model
+    from credo.tables.rows.copies import merged
+    from credo.training.budget import left_of, seconds
+    from credo.training.clock import COMPILING
+
+    began, compiled, speed = time.perf_counter(), COMPILING.seconds, None
+
+    def model_of(choice: Choice, rival: dict[str, Any]) -> Model:
+        said = settle(choice, network, settings, None, None, budget)
+        options = {name: value for name, value in said["settings"].items() if name in MODEL_OPTIONS}
+        return table_model(encoder, said["network"], options | rival, choice.method)
+
+    rows = len(data[1])
+    choice = choose_for(encoder, rows, network, budget)
+    if worth_measuring(choice, encoder, rows, network, budget, announce is not None):
+        from credo.tables.auto.probe import measured
+
+        chains = choice._replace(method="ensemble_chains", network=network or deep_network(encoder.task))
+        speed = measured(model_of(chains, {}), data, CHAINS)
+        choice = choose_for(encoder, rows, network, budget, speed) if budget is not None else timed(choice, speed)
+    if announce is not None:
+        announce(choice.seconds)
+    choice = without_likelihood(choice) if "likelihood" in settings else choice
+    if "prior" in settings:  # nothing competes, but what is taken is looked at
+        choice = choice._replace(rivals=({"prior": settings["prior"]},) if choice.rivals else ())
+    groups = merged(units_of(data[:2]), groups) if choice.rivals else groups
+    found = compete(choice, lambda rival: model_of(choice, rival), data, seed, groups)
+    if budget is None or speed is None or not choice.rivals:
+        return found
+    left = left_of(budget, began, compiled)
+    slower = pace(seconds(budget) - left, pilot_seconds(speed, len(choice.rivals)))
+    fits = shortened(found, speed, left, slower)
+    if fits is None:
+        return choose_for(encoder, rows, network, max(left, LEAST * seconds(budget)))
+    return fits
+
+
+def chosen_for_model(model: Model, data: Any, budget: Any, seed: int, measure: bool = True) -> tuple[Choice, Any]:
+    """The choice for a model of the user's own, after a pilot that looks at its error bars, and the method.
+
+    Rows that are read from disk, and inputs that are no single array, get no pilot. Without `measure` a budget is
+    planned by rule: what goes on from a checkpoint must be what began.
+    """
+    import numpy as np
+
+    from credo.registry import build_method
+    from credo.tables.auto.choice import choose_for_model
+    from credo.tables.auto.honest import units_of, with_units
+    from credo.training.fit import seconds
+
+    choice = choose_for_model(model, data, budget)
+    simple = isinstance(data, tuple | list) and hasattr(data[0], "shape") and not isinstance(data[0], np.memmap)
+    if simple and choice.rivals:
+        rows = len(data[1])
+        weights = np.ones(rows, np.float32) if len(data) < 3 or data[2] is None else np.asarray(data[2], np.float32)
+        whole = (np.asarray(data[0]), np.asarray(data[1]), weights)
+        if measure and budget is not None and seconds(budget) >= SHORT:
+            from credo.tables.auto.probe import measured
+
+            choice = choose_for_model(model, data, budget, measured(model, whole, CHAINS))
+        choice = compete(choice, lambda _: model, whole, seed, units_of(whole)) if (weights > 0).all() else choice
+    method = build_method(choice.method, **choice.settings)
+    return choice._replace(rivals=()), with_units(method, data) if simple else method
+
+
+def compete(
+    choice: Choice, model_with: Callable[[dict[str, Any]], Model], data: Any, seed: int, groups: Any = None
+) -> Choice:
+    """The choice with the settings that predict best, out of its rivals.
+
+    Each rival is fitted to two thirds of the rows and scored on the others, three times over, by short chains; all
+    folds run side by side as one program. The log-likelihood of rows that were not seen decides. What these rows say of
+    the error bars is the choice's correction.
+
+    Args:
+        choice: from `choose`; without rivals it is returned as it is, and a shallow network has none.
+        model_with: makes the model with a rival's settings.
+        data: (inputs, targets, weights) of a table's rows.
+        seed: of folds and fits.
+        groups: a number for the group of each row, where no group may lie on both sides.
+    """
+    from credo.networks.shallow import Shallow
+
+    if not choice.rivals:
+        return choice
+    if isinstance(model_with(dict(choice.rivals[0])).network, Shallow):
+        return choice._replace(rivals=())  # its usual prior is of another kind than the rivals
+    folds = _folds(len(data[1]), seed, groups)
+    if len(folds) < 2:
+        return _usual(choice, "All rows are of one group, which no short fit can hold out")
+    return _decided(choice, model_with, [data], [folds], [seed])[0]
+
+
+def compete_each(
+    choice: Choice, model_with: Callable[[dict[str, Any]], Model], tables: Sequence[Any], seeds: Sequence[int]
+) -> list[Choice]:
+    """`compete` on each of several tables of equal size, all of them side by side."""
+    if not choice.rivals:
+        return [choice] * len(tables)
+    folds = [_folds(len(table[1]), seed) for table, seed in zip(tables, seeds)]
+    return _decided(choice, model_with, tables, folds, seeds)
+
+
+def _decided(
+    choice: Choice,
+    model_with: Callable[[dict[str, Any]], Model],
+    tables: Sequence[Any],
+    folds: Sequence[list[Any]],
+    seeds: Sequence[int],
+) -> list[Choice]:
+    models = [model_with(dict(rival)) for rival in choice.rivals]
+    found = [_scores(choice, model, tables, folds, seeds) for model in models]
+    of = ", of standardised targets" if models[0].likelihood.kind == "real" else ""
+    return [_taken(choice, [scores[i] for scores in found], of) for i in range(len(tables))]
+
+
+def _taken(choice: Choice, scored: list[tuple[float, Any]], of: str) -> Choice:
+    scores = [score for score, _ in scored]
+    best = max(range(len(scores)), key=lambda i: scores[i])
+    if scores[best] == -math.inf:
+        return _usual(choice, f"Short fits with each of {len(scores)} {_kind(choice)} came to nothing")
+    chosen = choice._replace(
+        settings=choice.settings | choice.rivals[best], rivals=(), correction=_correction(scored[best][1])
+    )
+    if len(scores) == 1:
+        return chosen
+    words = ", ".join(f"{_words(rival)} {_score(score)}" for rival, score in zip(choice.rivals, scores))
+    return chosen._replace(
+        why=f"{choice.why} Of {len(scores)} {_kind(choice)} {_words(choice.rivals[best])} predicts best (nats for each "
+        f"row that a short fit had not seen{of}: {words}).",
+    )
+
+
+def _correction(parts: Any) -> dict[str, Any] | None:
+    """What the rows that short fits had not seen say of their error bars, as plain data."""
+    from credo.evaluation.recalibration.unseen import at_frequencies, corrected
+    from credo.tables.auto.honest import told
+
+    if parts is None:
+        return None
+    frequencies = None
+    if parts[0].likelihood.kind == "classes":
+        import numpy as np
+
+        labels, weight = (np.concatenate([getattr(p, name) for p in parts]) for name in ("targets", "weight"))
+        frequencies = at_frequencies(labels, weight, max(2, parts[0].outputs.shape[-1]))
+    return told(corrected(parts, frequencies))
+
+
+def _usual(choice: Choice, reason: str) -> Choice:
+    """The choice with the prior that its method has for every table."""
+    return choice._replace(rivals=(), why=f"{choice.why} {reason}, so the prior is the usual one.")
+
+
+def _kind(choice: Choice) -> str:
+    return "models" if any("likelihood" in rival for rival in choice.rivals) else "priors"
+
+
+def _words(rival: dict[str, Any]) -> str:
+    return " ".join(str(value) for value in rival.values())
+
+
+def _score(score: float) -> str:
+    return f"{score:.3f}" if score > -math.inf else "failed"
+
+
+def _scores(
+    choice: Choice, model: Model, tables: Sequence[Any], folds: Sequence[list[Any]], seeds: Sequence[int]
+) -> list[tuple[float, Any]]:
+    """Mean log-likelihood of the rows of all folds of each table, −∞ where a fit has come to nothing, and what the fits
+    said of those rows."""
+    import jax
+    import numpy as np
+
+    from credo.core.batch import Batch
+    from credo.registry import build_method
+    from credo.training.many import fit_many
+
+    parts = [_cut(model, table, own) for table, own in zip(tables, folds)]
+    given, held = (tuple(np.concatenate(x) for x in zip(*side)) for side in zip(*parts))
+    inputs, targets, weights = given
+    rows = (weights > 0).sum(1).astype(np.float32)
+    method = build_method(choice.method, size=PILOTS, warmup=LENGTH, num_steps=LENGTH, longest=START)
+    found = fit_many(
+        jax.random.key(seeds[0]), method, model, Batch(inputs, targets, weights.astype(np.float32), rows), _held_out,
+        extra=held, steps=LENGTH, batch_size=min(128, weights.shape[1]),
+    )  # fmt: skip
+    totals, draws = found
+    means = totals.reshape(len(tables), -1).sum(1) / held[2].reshape(len(tables), -1).sum(1)
+    place = iter(range(len(totals)))
+    scored = []
+    for mean, own in zip(means, folds):
+        parts = [_unseen(model, draws, held, next(place)) for _ in own]
+        scored.append((float(mean), parts) if np.isfinite(mean) else (-np.inf, None))
+    return scored
+
+
+def _unseen(model: Model, draws: Any, held: Any, place: int) -> Any:
+    """Rows of one fold, and the draws of the fit that had not seen them."""
+    import jax
+    import numpy as np
+
+    from credo.evaluation.recalibration.unseen import Unseen
+
+    outputs, params, log_weights = jax.tree.map(lambda x: np.asarray(x)[place], tuple(draws))
+    shared = np.broadcast_to(log_weights[:, None], outputs.shape[:2])
+    return Unseen(model.likelihood, params, outputs, shared, held[1][place], held[2][place])
+
+
+def _cut(model: Model, table: Any, folds: list[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Inputs, targets and weights [fold, row, …] of the rows to learn from, and of those to score."""
+    import numpy as np
+
+    from credo.core.numeric import host_array, host_targets
+
+    inputs, targets, weights = (np.asarray(part) for part in table)
+    columns = (np.asarray(host_array(inputs)), host_targets(model.likelihood, targets), weights)
+    rest = [np.concatenate([f for j, f in enumerate(folds) if j != i]) for i in range(len(folds))]
+    return _stacked(columns, rest), _stacked(columns, folds)
+
+
+def _stacked(columns: tuple[Any, ...], parts: list[Any]) -> tuple[Any, ...]:
+    """The columns at these places [fold, row, …]; what a shorter fold lacks are rows that weigh nothing."""
+    import numpy as np
+
+    longest = max(len(part) for part in parts)
+    places = np.stack([np.resize(part, longest) for part in parts])
+    real = np.arange(longest) < np.array([len(part) for part in parts])[:, None]
+    inputs, targets, weights = (x[places] for x in columns)
+    return inputs, targets, np.where(real, weights, weights.dtype.type(0))
+
+
+def _folds(rows: int, seed: int, groups: Any = None) -> list[Any]:
+    """Places of equal numbers of rows, where one or two rows may be in none; or of whole groups."""
+    import numpy as np
+
+    from credo.evaluation.group_folds import group_folds
+
+    if groups is not None:
+        return group_folds(groups, FOLDS, seed)
+    return list(np.random.default_rng(seed).permutation(rows)[: rows // FOLDS * FOLDS].reshape(FOLDS, -1))
+
+
+def _held_out(key: jax.Array, model: Model, posterior: Any, new: Any) -> Any:
+    """The log-likelihood of rows, and some of the draws at them."""
+    import jax
+    import jax.numpy as jnp
+
+    from credo.core import mixture
+
+    inputs, targets, weights = new
+    draws = mixture.flatten(posterior.outputs(key, model, inputs, None))
+    total = (weights * mixture.log_prob(model.likelihood, draws, targets)).sum()
+    count = draws.outputs.shape[0]
+    some = jnp.linspace(0, count - 1, min(DRAWS, count)).astype(int)
+    kept = jax.tree.map(lambda x: x[some], draws)
+    return total, kept._replace(log_weights=jax.nn.log_softmax(kept.log_weights))

@@ -1,0 +1,1 @@
+"""What the columns of a table are, and how they are shown."""

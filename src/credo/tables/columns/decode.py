@@ -1,0 +1,112 @@
+"""Encoded inputs back in the units of the table, for axes and words that a reader understands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from credo.tables.encode.columns import BooleanColumn, CategoryColumn, Column, DateColumn, NumericColumn
+from credo.tables.encode.encoder import TableEncoder
+
+OTHER = "other"
+
+
+def feature_groups(encoder: TableEncoder) -> dict[str, tuple[int, ...]]:
+    """Column of the table → places of its features among the inputs.
+
+    Args:
+        encoder: the table's encoder.
+
+    Example:
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"dose": [1.0, 2.0, 4.0], "town": ["Bath", "York", "Bath"], "y": [1.0, 2.0, 3.5]})
+        >>> feature_groups(TableEncoder.learn(frame, "y"))
+        {'dose': (0,), 'town': (1, 2)}
+    """
+    found, start = {}, 0
+    for column in encoder.columns:
+        stop = start + len(column.names)
+        found[column.name] = tuple(range(start, stop))
+        start = stop
+    return found
+
+
+def decode(column: Column, features: Any) -> np.ndarray:
+    """What the cells of a column were: numbers, dates, or texts for categories and truth values.
+
+    Missing cells, and categories that training did not have, are NaN, NaT or None. Numbers keep six digits, which is
+    what single precision holds.
+
+    Args:
+        column: how the column was encoded.
+        features: its features [n, features].
+
+    Example:
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"dose": [1.0, 2.0, 40.0], "town": ["Bath", "York", "Bath"], "y": [1.0, 2.0, 3.5]})
+        >>> encoder = TableEncoder.learn(frame, "y")
+        >>> inputs = encoder.inputs(frame)
+        >>> decode(encoder.columns[0], inputs[:, :1]).tolist(), decode(encoder.columns[1], inputs[:, 1:]).tolist()
+        ([1.0, 2.0, 40.0], ['Bath', 'York', 'Bath'])
+    """
+    features = np.asarray(features, np.float64)
+    if isinstance(column, CategoryColumn):
+        return _category(column, features)
+    missing = features[:, -1] > 0.5 if getattr(column, "indicator", False) else np.zeros(len(features), bool)
+    if isinstance(column, BooleanColumn):
+        values = np.where(features[:, 0] > 0, "True", "False").astype(object)
+        values[missing] = None
+        return values
+    if isinstance(column, DateColumn):
+        return _date(column, features, missing)
+    if isinstance(column, NumericColumn):
+        return np.where(missing, np.nan, _number(column, features[:, 0]))
+    raise TypeError(f"{type(column).__name__} is no column that can be decoded")
+
+
+def known(column: Column, features: Any) -> np.ndarray:
+    """Which rows have a cell in this column that training knew [n].
+
+    Args:
+        column, features: as in `decode`.
+    """
+    values = decode(column, features)
+    if values.dtype == object:
+        return np.array([value is not None for value in values], bool)
+    return ~np.isnat(values) if values.dtype.kind == "M" else ~np.isnan(values)
+
+
+def _number(column: NumericColumn, scaled: np.ndarray) -> np.ndarray:
+    """Undo standardisation and logarithms; digits that come from single precision are dropped."""
+    values = column.shift + column.scale * scaled
+    if column.width is None:
+        return np.round(values, _decimals(max(abs(column.shift), column.scale)))
+    t = np.copysign(1.0, column.width) * values
+    values = column.end + column.width * np.where(t < 0, t, np.expm1(np.maximum(t, 0.0)))
+    near = np.round(values, _decimals(max(abs(column.end), abs(column.width))))
+    # Logarithms keep digits in proportion, so a number far from the end has its own last digit.
+    return np.array([float(f"{value:.6g}") for value in near])
+
+
+def _decimals(size: float) -> int:
+    return 5 - int(np.floor(np.log10(max(size, 1e-300))))
+
+
+def _category(column: CategoryColumn, features: np.ndarray) -> np.ndarray:
+    labels = [*column.categories, *([OTHER] if column.other else [])]
+    own = features[:, : len(labels)]
+    values = np.array(labels, dtype=object)[own.argmax(1)]
+    absent = own.max(1) < 0.5
+    if column.indicator:
+        absent |= features[:, -1] > 0.5
+    values[absent] = None
+    return values
+
+
+def _date(column: DateColumn, features: np.ndarray, missing: np.ndarray) -> np.ndarray:
+    days = column.shift + column.scale * features[:, 0]
+    if "hour_of_day" not in column.parts:
+        days = np.round(days)
+    seconds = np.round(days * 86_400).astype("int64").astype("datetime64[s]")
+    return np.where(missing, np.datetime64("NaT", "s"), seconds)

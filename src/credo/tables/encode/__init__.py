@@ -1,0 +1,1 @@
+"""Columns as network inputs and targets as likelihoods read them, and back."""

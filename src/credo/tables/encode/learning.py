@@ -1,0 +1,170 @@
+"""Learning how a table is encoded: the role of each column, the rows that count and the notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from credo.errors import InputError
+from credo.tables.columns import kinds
+from credo.tables.encode.columns import CategoryColumn, Column, learn_column
+from credo.tables.encode.targets import ClassTarget, CountTarget, RegressionTarget, choose_task, learn_target
+from credo.tables.read import number_forms, parse
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MISSING = ("error", "drop", "impute")
+Parts = tuple[tuple[Column, ...], RegressionTarget | ClassTarget | CountTarget, list[str]]
+
+
+def learn_parts(
+    frame: pd.DataFrame,
+    names: tuple[str, ...],
+    task: str,
+    missing: str,
+    weights: str | None,
+    ignore: Iterable[str],
+) -> Parts:
+    """Return the column encoders, the target encoder and the notes that training rows lead to."""
+    if missing not in MISSING:
+        raise InputError(f"Unknown choice '{missing}' for --missing; use error, drop or impute.")
+    aside = _set_aside(frame, names, weights, ignore)
+    mass = read_weights(frame, weights)
+    keep = np.ones(len(frame), bool) if mass is None else mass > 0.0
+    if missing != "error":
+        keep &= _complete(frame, names)
+    _check_rows(keep)
+    chosen, note = choose_task(frame.loc[keep, list(names)], plain_target(names), task)
+    notes = [note] if note else []
+    if chosen != "classification":
+        notes += [note for note in (kinds.written_note(frame.loc[keep, name]) for name in names) if note]
+    found = _find_kinds(frame, keep, aside, notes)
+    if missing == "drop":
+        keep = _drop_rows(frame, keep, found, notes)
+    kept_mass = None if mass is None else mass[keep]
+    exact = task if task in ("binary", "multiclass") else chosen
+    target = learn_target(frame.loc[keep, list(names)], names, exact, kept_mass)
+    notes += target.notes(frame.loc[keep, list(names)]) if isinstance(target, RegressionTarget) else []
+    columns = _learn_columns(frame, keep, found, kept_mass, missing == "impute", notes)
+    if not columns:
+        raise InputError(
+            f"No column is left to predict {parse.listed(names)} from; add a column that varies between rows."
+        )
+    return columns, target, notes
+
+
+def target_names(target: str | Sequence[str]) -> tuple[str, ...]:
+    """Return the target columns as a tuple, each named once."""
+    names = (target,) if isinstance(target, str) else tuple(target)
+    if not names or len(set(names)) < len(names):
+        raise InputError("The targets must be one or more different columns; name each once.")
+    return names
+
+
+def plain_target(names: tuple[str, ...]) -> str | list[str]:
+    """Return one target as text and several as a list."""
+    return names[0] if len(names) == 1 else list(names)
+
+
+def read_weights(frame: pd.DataFrame, name: str | None) -> np.ndarray | None:
+    """Return float64 weights, finite and not negative, or None if there is no column of weights."""
+    if name is None:
+        return None
+    series = parse.find_column(frame, name, "the weights")
+    values = parse.numbers(series, "weights", form=parse.number_form(series) or number_forms.PLAIN)
+    bad = ~(values >= 0.0)
+    if bad.any():
+        place = int(bad.argmax())
+        held = "a missing weight" if np.isnan(values[place]) else f"the weight {values[place]:g}"
+        raise InputError(f"Column '{name}' has {held} in {parse.row_name(series, place)}; weights must be 0 or more.")
+    return values
+
+
+def _set_aside(frame: pd.DataFrame, targets: tuple[str, ...], weights: str | None, ignore: Iterable[str]) -> set[str]:
+    """Return the columns that are no inputs, after checking that each exists and has one role."""
+    for name in targets:
+        parse.find_column(frame, name, "the target")
+    if weights is not None:
+        parse.find_column(frame, weights, "the weights")
+        if weights in targets:
+            raise InputError(f"Column '{weights}' is both target and weights; choose another for one of them.")
+    ignored = [ignore] if isinstance(ignore, str) else list(ignore)
+    for name in ignored:
+        parse.find_column(frame, name, "being ignored")
+        if name in targets:
+            raise InputError(f"Column '{name}' is the target and cannot be ignored; name another target.")
+    return {*targets, *ignored, *([weights] if weights is not None else [])}
+
+
+def _complete(frame: pd.DataFrame, names: Iterable[str]) -> np.ndarray:
+    """Return True for the rows without a missing cell in these columns."""
+    mask = np.ones(len(frame), bool)
+    for name in names:
+        mask &= ~parse.missing_mask(frame[name])
+    return mask
+
+
+def _check_rows(keep: np.ndarray) -> None:
+    """Raise `InputError` unless two rows can be learned from."""
+    count, total = int(keep.sum()), len(keep)
+    if count >= 2:
+        return
+    if count == total:
+        raise InputError(f"The training table has {count} row(s), which is too few to learn from; add rows.")
+    raise InputError(
+        f"Only {count} of {total} training rows can be used once missing cells and zero weights are left "
+        "out; add rows, or use --missing impute."
+    )
+
+
+def _find_kinds(frame: pd.DataFrame, keep: np.ndarray, aside: set[str], notes: list[str]) -> dict[str, kinds.Kind]:
+    """Return the kind of each column that can be an input, and note the others."""
+    found = {}
+    for name in frame.columns:
+        if name not in aside:
+            kind = kinds.find_kind(_rows(frame[name], keep))
+            notes.extend([kind.note] if kind.note else [])
+            if kind.kind != "none":
+                found[name] = kind
+    return found
+
+
+def _drop_rows(frame: pd.DataFrame, keep: np.ndarray, found: dict[str, kinds.Kind], notes: list[str]) -> np.ndarray:
+    """Leave out the rows with a missing cell, and note how many there are."""
+    kept = keep & _complete(frame, found)
+    _check_rows(kept)
+    gone, before = int(keep.sum() - kept.sum()), int(keep.sum())
+    if gone:
+        notes.append(f"{gone} of {before} training rows have missing cells and are left out.")
+    return kept
+
+
+def _learn_columns(
+    frame: pd.DataFrame,
+    keep: np.ndarray,
+    found: dict[str, kinds.Kind],
+    weights: np.ndarray | None,
+    impute: bool,
+    notes: list[str],
+) -> tuple[Column, ...]:
+    """Learn each column, and note those that do not vary and those with very many categories."""
+    columns = []
+    for name, kind in found.items():
+        column = learn_column(kind.kind, _rows(frame[name], keep), weights, impute, kind.form)
+        if column is None:
+            notes.append(f"Column '{name}' has one value in all training rows and is left out.")
+            continue
+        if isinstance(column, CategoryColumn) and column.other:
+            notes.append(
+                f"Column '{name}' has very many categories; the {len(column.categories)} most common have a "
+                "feature each and the rest share one."
+            )
+        columns.append(column)
+    return tuple(columns)
+
+
+def _rows(series: pd.Series, keep: np.ndarray) -> pd.Series:
+    return series if keep.all() else series[keep]

@@ -1,0 +1,1 @@
+"""Files, data frames and cells as columns of numbers, categories and dates."""

@@ -1,0 +1,50 @@
+"""Modules that moved are found under their old names: the very same module, with a word on where it is."""
+
+import importlib
+import warnings
+
+import pytest
+
+import credo
+from credo.renamed import MOVED, SHORT, new_name, old_name
+
+
+@pytest.mark.parametrize("old", sorted(MOVED))
+def test_an_old_name_is_the_same_module(old):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        module = importlib.import_module(old)
+    assert module is importlib.import_module(MOVED[old])
+    assert module.__spec__.name == MOVED[old]
+
+
+def test_a_short_name_stays_and_a_long_one_warns_where_it_is_used(monkeypatch):
+    import sys
+
+    from credo.metrics import crps  # an error in this suite if it warned
+
+    assert crps is credo.evaluation.metrics.crps
+    monkeypatch.delitem(sys.modules, "credo.comparison", raising=False)
+    with pytest.warns(DeprecationWarning, match=r"credo\.comparison is credo\.evaluation\.comparison now") as seen:
+        importlib.import_module("credo.comparison")
+    assert len(seen) == 1
+    assert set(SHORT) <= set(dir(credo))
+
+
+def test_modules_below_a_moved_package_move_with_it():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        from credo.audit.problems.bimodal import bimodal
+        from credo.comparison.folds import find_folds
+    assert bimodal.__module__ == "credo.evaluation.audit.problems.bimodal"
+    assert find_folds.__module__ == "credo.evaluation.comparison.folds"
+    assert new_name("credo.data.nothing") is None
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("credo.data.nothing")
+
+
+def test_a_name_that_left_its_module():
+    with pytest.warns(DeprecationWarning, match=r"table_effects is credo\.tables\.effects\.table_effects now"):
+        assert credo.applications.table_effects is importlib.import_module("credo.tables.effects").table_effects
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        old_name("credo.applications", "nothing")
