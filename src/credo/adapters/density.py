@@ -12,11 +12,11 @@ from credo.adapters.plain import hashable
 from credo.core.model import Model
 from credo.core.numeric import host_array
 from credo.core.tree import struct
+from credo.core.typing import PyTree
 from credo.errors import InputError, Refusal
 from credo.likelihoods.base import NoParameters
 from credo.priors.elementwise import ElementDensity, ElementwisePrior
 
-PyTree = Any
 NOTHING = "A model that is a log density alone describes no targets, so there is nothing to predict; look at the draws."
 
 

@@ -12,9 +12,8 @@ import numpy as np
 from credo.adapters import plain
 from credo.core.network import Variables
 from credo.core.tree import leaf, path_string, struct
+from credo.core.typing import PyTree
 from credo.errors import InputError
-
-PyTree = Any
 
 
 class Slot(NamedTuple):

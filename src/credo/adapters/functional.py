@@ -8,9 +8,9 @@ import jax
 from credo.adapters.plain import OTHER, Fact, accepted, as_rows, check_outputs, each_row, hashable, info_tree
 from credo.core.network import Variables
 from credo.core.tree import matches, path_string, struct
+from credo.core.typing import PyTree
 from credo.errors import InputError
 
-PyTree = Any
 KINDS = ("kernel", "bias", "scale", "embedding", "other")
 
 

@@ -9,9 +9,9 @@ import jax
 from credo.adapters import flax_layers, plain
 from credo.core.network import Variables
 from credo.core.tree import leaf, struct
+from credo.core.typing import PyTree
 from credo.errors import InputError
 
-PyTree = Any
 PASSING = ("intermediates", "perturbations")  # collections that are no part of a network's state
 
 

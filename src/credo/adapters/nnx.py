@@ -10,9 +10,8 @@ import jax.numpy as jnp
 from credo.adapters import flax_layers, plain
 from credo.core.network import Variables
 from credo.core.tree import leaf, struct
+from credo.core.typing import PyTree
 from credo.errors import InputError
-
-PyTree = Any
 
 
 class Slot(NamedTuple):

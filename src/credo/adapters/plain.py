@@ -10,9 +10,9 @@ import jax
 from credo.core.network import Network, ParamInfo, Variables
 from credo.core.tree import Held as Held
 from credo.core.tree import path_string
+from credo.core.typing import PyTree
 from credo.errors import InputError
 
-PyTree = Any
 Fact = tuple[str, int | None, int | None] | tuple[str, int | None, int | None, int | None]
 # kind, fan-in, fan-out and, for kernels that say it, the axis of their inputs
 

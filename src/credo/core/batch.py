@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-PyTree = Any
+from credo.core.typing import PyTree
 
 
 class Batch(NamedTuple):

@@ -12,8 +12,8 @@ from credo.core.batch import bucket
 from credo.core.count_places import cauchy, count_places, count_range, geometric, parts, spacing
 from credo.core.likelihood import Likelihood
 from credo.core.mixture import Flat
+from credo.core.typing import PyTree
 
-PyTree = Any
 PLACES = 2048  # counts that are looked at in a row; all of them where there are no more
 OWN_PLACES = 1024  # for the entropy of one part
 REACH = 80.0  # widths around the mean of one part

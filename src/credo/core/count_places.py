@@ -2,7 +2,6 @@
 
 import math
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +10,6 @@ import numpy as np
 from credo.core.likelihood import Likelihood
 from credo.core.mixture import MOST, Flat, quantile
 
-PyTree = Any
 TAIL = 1e-6  # probability beyond either end
 GOLDEN = (math.sqrt(5) - 1) / 2
 

@@ -1,10 +1,10 @@
 """Distributions over parameters: a prior and a posterior over weights are the same kind of thing."""
 
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import jax
 
-PyTree = Any
+from credo.core.typing import PyTree
 
 
 @runtime_checkable

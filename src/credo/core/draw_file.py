@@ -14,10 +14,10 @@ import jax
 import numpy as np
 
 from credo.core.pieces import mapping, read
+from credo.core.typing import PyTree
 from credo.errors import ArtifactError, Unwritable
 from credo.runtime import cache_folder
 
-PyTree = Any
 ALIGNED = 64  # bytes at which every array of a row begins
 WRITE_BYTES = 2**26  # rows that are put together at once
 

@@ -15,9 +15,8 @@ from credo.core.pieces import in_pieces
 from credo.core.posterior import Draws
 from credo.core.predict import CHUNK_BYTES, FEW_ROWS, checked_inputs, disk_outputs, member_outputs
 from credo.core.predictive import check_columns
+from credo.core.typing import PyTree
 from credo.errors import InputError
-
-PyTree = Any
 
 
 @partial(jax.jit, static_argnames="num")

@@ -5,7 +5,7 @@ from typing import Any, Protocol, runtime_checkable
 import jax
 import numpy as np
 
-PyTree = Any
+from credo.core.typing import PyTree
 
 
 @runtime_checkable

@@ -10,9 +10,9 @@ from credo.core.checks import check_settings
 from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.tree import leaf, struct
+from credo.core.typing import PyTree
 from credo.errors import InputError
 
-PyTree = Any
 State = Any
 
 

@@ -14,8 +14,8 @@ from jax.scipy.special import logsumexp
 
 from credo.core.likelihood import Likelihood
 from credo.core.posterior import Draws
+from credo.core.typing import PyTree
 
-PyTree = Any
 Below = Callable[[jax.Array], jax.Array]  # is P(Y ≤ y) below the level?
 MOST = 1e18  # of a count: distribution functions go no further
 

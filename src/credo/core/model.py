@@ -11,9 +11,8 @@ from credo.core.distribution import Prior
 from credo.core.likelihood import Likelihood, has_posterior
 from credo.core.network import Network, Variables
 from credo.core.tree import Select, leaf, paths, selected, struct
+from credo.core.typing import PyTree
 from credo.errors import InputError, Refusal
-
-PyTree = Any
 
 
 @struct

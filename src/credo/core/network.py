@@ -4,7 +4,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
 
-PyTree = Any
+from credo.core.typing import PyTree
 
 
 class Variables(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-PyTree = Any
+from credo.core.typing import PyTree
 
 
 @dataclasses.dataclass(frozen=True)

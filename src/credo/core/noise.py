@@ -8,7 +8,7 @@ import jax.extend.random
 import jax.numpy as jnp
 import numpy as np
 
-PyTree = Any
+from credo.core.typing import PyTree
 
 THREEFRY = getattr(jax.extend.random, "threefry_2x32", None)  # not part of JAX's stable interface
 LOWEST = np.nextafter(np.float32(-1), np.float32(0))

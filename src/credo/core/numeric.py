@@ -8,9 +8,9 @@ import jax
 import numpy as np
 
 from credo.core.pieces import release
+from credo.core.typing import PyTree
 from credo.errors import InputError
 
-PyTree = Any
 PIECE_BYTES = 2**26  # of a memory map, looked at in one go
 LARGEST = float(np.finfo(np.float32).max)
 KEPT = tuple(np.dtype(name) for name in ("float32", "int8", "int16", "int32", "uint8", "uint16", "uint32"))

@@ -8,9 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from credo.core.tree import Select, matches, path_string
+from credo.core.typing import PyTree
 from credo.errors import InputError, Refusal
 
-PyTree = Any
 Arrays = Mapping[str, Any]
 
 

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-PyTree = Any
+from credo.core.typing import PyTree
+
 PIECE_BYTES = 2**27  # draws that are in memory at once
 
 

@@ -12,9 +12,9 @@ from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.short import Card, fields_in_short, some
 from credo.core.tree import size
+from credo.core.typing import PyTree
 from credo.errors import Refusal
 
-PyTree = Any
 OFFSET = 0.618034  # near no simple fraction: rounding would decide between neighbours of equal weight
 
 

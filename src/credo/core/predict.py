@@ -19,10 +19,10 @@ from credo.core.posterior import Draws
 from credo.core.precision import in_single, single
 from credo.core.predictive import Predictive
 from credo.core.programs import tidy
+from credo.core.typing import PyTree
 from credo.errors import InputError
 from credo.memory import memory_told
 
-PyTree = Any
 CHUNK_BYTES = 2**26  # outputs of all draws for one chunk of inputs
 FEW_ROWS = 64
 KEEP_BYTES = 2**28  # outputs kept for further questions

@@ -19,9 +19,9 @@ from credo.core.posterior import WeightPosterior
 from credo.core.predict import KEEP_BYTES, predict
 from credo.core.predictive import Predictive
 from credo.core.tree import leaf, struct
+from credo.core.typing import PyTree
 from credo.errors import InputError
 
-PyTree = Any
 NUM_SAMPLES = 200
 
 

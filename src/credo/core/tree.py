@@ -15,8 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from credo.core.short import fields_in_short
+from credo.core.typing import PyTree
 
-PyTree = Any
 Select = str | Sequence[str]
 T = TypeVar("T")
 

@@ -11,9 +11,8 @@ import numpy as np
 from credo.core.checks import positive
 from credo.core.numeric import host_array
 from credo.core.tree import leaf, struct
+from credo.core.typing import PyTree
 from credo.errors import InputError, Refusal
-
-PyTree = Any
 
 HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 

@@ -7,9 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from credo.core.tree import struct
+from credo.core.typing import PyTree
 from credo.likelihoods.base import Classes, class_targets
-
-PyTree = Any
 
 
 @struct

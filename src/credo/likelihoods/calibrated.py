@@ -12,11 +12,10 @@ import numpy as np
 
 from credo.core.likelihood import has_posterior
 from credo.core.tree import leaf, struct
+from credo.core.typing import PyTree
 from credo.likelihoods.base import Classes, diagonal
 from credo.likelihoods.categorical import categorical
 from credo.likelihoods.negative_binomial import NegativeBinomial
-
-PyTree = Any
 
 
 class Corrected:

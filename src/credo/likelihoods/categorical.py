@@ -8,9 +8,8 @@ import numpy as np
 
 from credo.core.checks import whole
 from credo.core.tree import struct
+from credo.core.typing import PyTree
 from credo.likelihoods.base import Classes, class_targets, diagonal
-
-PyTree = Any
 
 
 @struct

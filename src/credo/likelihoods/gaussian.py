@@ -6,9 +6,8 @@ import jax
 import jax.numpy as jnp
 
 from credo.core.tree import struct
+from credo.core.typing import PyTree
 from credo.likelihoods.base import HALF_LOG_2PI, ScaleNoise, diagonal, known_or, log_normal_parameters, spread
-
-PyTree = Any
 
 
 @struct

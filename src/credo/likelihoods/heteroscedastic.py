@@ -8,10 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from credo.core.tree import leaf, struct
+from credo.core.typing import PyTree
 from credo.errors import InputError
 from credo.likelihoods.base import HALF_LOG_2PI, NoParameters, diagonal, real_targets
-
-PyTree = Any
 
 
 @struct

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from credo.core.tree import leaf, struct
+from credo.core.typing import PyTree
 from credo.errors import InputError
 from credo.likelihoods.base import (
     diagonal,
@@ -20,7 +21,6 @@ from credo.likelihoods.base import (
 )
 from credo.likelihoods.special import student_t_cdf, student_t_sample
 
-PyTree = Any
 LEAST = 2.0  # degrees of freedom; at and below, the variance is infinite
 
 

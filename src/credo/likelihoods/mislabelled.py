@@ -10,11 +10,11 @@ import numpy as np
 from credo.core.checks import share as between
 from credo.core.checks import whole
 from credo.core.tree import leaf, struct
+from credo.core.typing import PyTree
 from credo.errors import InputError
 from credo.likelihoods.base import Classes, class_targets, log_normal_parameters, log_normal_prior, refuse_point
 from credo.likelihoods.categorical import categorical
 
-PyTree = Any
 START = 0.02  # where ε is learned from
 
 

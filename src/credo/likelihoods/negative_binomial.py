@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from credo.core.tree import leaf, struct
+from credo.core.typing import PyTree
 from credo.likelihoods.base import (
     HALF_LOG_2PI,
     checked_offset,
@@ -28,8 +29,6 @@ from credo.likelihoods.special import (
     poisson_sample,
     stirling_error,
 )
-
-PyTree = Any
 
 
 @struct

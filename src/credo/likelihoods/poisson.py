@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from credo.core.tree import leaf, struct
+from credo.core.typing import PyTree
 from credo.likelihoods.base import HALF_LOG_2PI, NoParameters, checked_offset, count_targets, diagonal
 from credo.likelihoods.special import (
     deviance,
@@ -16,8 +17,6 @@ from credo.likelihoods.special import (
     poisson_sample,
     stirling_error,
 )
-
-PyTree = Any
 
 
 @struct

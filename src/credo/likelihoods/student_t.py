@@ -7,11 +7,10 @@ import jax
 import jax.numpy as jnp
 
 from credo.core.tree import leaf, struct
+from credo.core.typing import PyTree
 from credo.errors import InputError
 from credo.likelihoods.base import ScaleNoise, diagonal, known_or, log_normal_parameters, spread
 from credo.likelihoods.special import student_t_cdf, student_t_sample
-
-PyTree = Any
 
 
 @struct

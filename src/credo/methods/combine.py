@@ -10,10 +10,9 @@ from credo.core.method import Info, Method, Phase
 from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.tree import Select, leaf, selected, struct
+from credo.core.typing import PyTree
 from credo.errors import InputError
 from credo.posteriors import SubsetPosterior
-
-PyTree = Any
 
 
 @struct

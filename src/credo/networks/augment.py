@@ -7,10 +7,9 @@ import jax.numpy as jnp
 
 from credo.core.network import Variables
 from credo.core.tree import leaf, struct
+from credo.core.typing import PyTree
 from credo.errors import InputError
 from credo.networks.layered import as_images
-
-PyTree = Any
 
 
 @struct

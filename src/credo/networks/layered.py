@@ -9,12 +9,12 @@ import jax
 import jax.numpy as jnp
 
 from credo.core.network import ParamInfo, Variables
+from credo.core.typing import PyTree
 from credo.errors import InputError
 from credo.networks import layers
 from credo.networks.mlp import ACTIVATIONS
 from credo.networks.passes import OUTPUTS, Flipout, Local, Plain, Recorder
 
-PyTree = Any
 GROUPS = 8  # of group normalisation; fewer where they do not divide the channels
 NORMS = (None, "group", "frn")
 

@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -11,9 +10,8 @@ from credo.core.checks import a_word, list_of, whole
 from credo.core.network import ParamInfo, Variables
 from credo.core.nodes import Nodes
 from credo.core.tree import struct
+from credo.core.typing import PyTree
 from credo.errors import InputError
-
-PyTree = Any
 
 ACTIVATIONS: dict[str, Callable[[jax.Array], jax.Array]] = {
     "relu": lambda x: jnp.maximum(x, 0),  # jax.nn.relu is a jitted custom_jvp: same values, slower to trace

@@ -8,10 +8,10 @@ import jax.numpy as jnp
 
 from credo.core.network import Variables, is_info
 from credo.core.tree import Select, leaf, matches, path_string, struct
+from credo.core.typing import PyTree
 from credo.errors import InputError
 from credo.networks.mlp import MLP
 
-PyTree = Any
 Arrays = dict[str, Any]
 
 

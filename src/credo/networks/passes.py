@@ -9,7 +9,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-PyTree = Any
+from credo.core.typing import PyTree
+
 Arrays = dict[str, Any]
 Product = Callable[[jax.Array, jax.Array | None, jax.Array], jax.Array]
 Shape = tuple[int, ...]

@@ -1,7 +1,5 @@
 """One hidden layer of nodes, with or without a linear part beside it."""
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 
@@ -9,10 +7,10 @@ from credo.core.checks import whole
 from credo.core.network import ParamInfo, Variables
 from credo.core.nodes import Nodes, with_constant
 from credo.core.tree import struct
+from credo.core.typing import PyTree
 from credo.errors import InputError
 from credo.networks.mlp import ACTIVATIONS, MOST_WIDTH
 
-PyTree = Any
 PARTS = ("none", "intercept", "linear")
 
 

@@ -9,9 +9,9 @@ from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.posterior import Draws, WeightPosterior
 from credo.core.tree import leaf, path_string, struct, take
+from credo.core.typing import PyTree
 from credo.errors import NoDensity
 
-PyTree = Any
 Rows = tuple[tuple[str, int], ...]  # paths of the kernels that are masked, each with the axis of its inputs
 
 

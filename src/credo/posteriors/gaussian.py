@@ -14,9 +14,9 @@ from credo.core.network import Variables
 from credo.core.parts import Arrays, chosen, replaced
 from credo.core.posterior import Draws, WeightPosterior
 from credo.core.tree import Select, leaf, path_string, paths, struct, take
+from credo.core.typing import PyTree
 from credo.errors import NoDensity, Refusal
 
-PyTree = Any
 MODES = ("linearised", "sampled", "probit")
 
 

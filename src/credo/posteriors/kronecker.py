@@ -11,8 +11,7 @@ from credo.core.network import Variables
 from credo.core.parts import Arrays, chosen, one_scale, replaced
 from credo.core.posterior import WeightPosterior
 from credo.core.tree import Select, leaf, path_string, struct, take
-
-PyTree = Any
+from credo.core.typing import PyTree
 
 
 @struct

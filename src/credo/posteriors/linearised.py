@@ -10,9 +10,8 @@ from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.posterior import Draws, WeightPosterior
 from credo.core.tree import leaf, struct, take
+from credo.core.typing import PyTree
 from credo.errors import Refusal
-
-PyTree = Any
 
 
 @struct

@@ -1,7 +1,5 @@
 """The Gaussian over weights whose covariance is a diagonal plus a matrix of low rank."""
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 from jax.scipy.linalg import cho_solve
@@ -10,8 +8,7 @@ from credo.core.network import Variables
 from credo.core.parts import Arrays, chosen, replaced
 from credo.core.posterior import WeightPosterior
 from credo.core.tree import Select, leaf, struct, take
-
-PyTree = Any
+from credo.core.typing import PyTree
 
 
 @struct

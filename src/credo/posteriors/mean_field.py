@@ -1,7 +1,5 @@
 """The mean-field Gaussian over weights, with parameters that are points beside it."""
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 
@@ -9,8 +7,7 @@ from credo.core.network import Variables
 from credo.core.parts import Arrays, chosen, replaced
 from credo.core.posterior import WeightPosterior
 from credo.core.tree import Select, leaf, struct, take
-
-PyTree = Any
+from credo.core.typing import PyTree
 
 
 @struct

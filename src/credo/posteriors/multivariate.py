@@ -1,7 +1,5 @@
 """The Gaussian over weights with a full covariance."""
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,8 +9,7 @@ from credo.core.network import Variables
 from credo.core.parts import Arrays, chosen, lower_factor, replaced
 from credo.core.posterior import WeightPosterior
 from credo.core.tree import Layout, Select, leaf, path_string, struct, take
-
-PyTree = Any
+from credo.core.typing import PyTree
 
 
 @struct

@@ -10,9 +10,8 @@ from credo.core.network import Variables
 from credo.core.pieces import mapping, read, release
 from credo.core.posterior import WeightPosterior
 from credo.core.tree import leaf, num_bytes, struct, take
+from credo.core.typing import PyTree
 from credo.errors import NoDensity
-
-PyTree = Any
 
 
 @struct

@@ -11,8 +11,7 @@ from credo.core.network import Variables
 from credo.core.pieces import read
 from credo.core.posterior import Draws, WeightPosterior
 from credo.core.tree import leaf, struct, take
-
-PyTree = Any
+from credo.core.typing import PyTree
 
 
 @struct

@@ -9,9 +9,8 @@ import jax.numpy as jnp
 from credo.core.distribution import ParamDistribution, Prior
 from credo.core.network import is_info
 from credo.core.tree import leaf, matches, struct
+from credo.core.typing import PyTree
 from credo.errors import InputError
-
-PyTree = Any
 
 
 def first_match(path: str, globs: tuple[str, ...], name: str) -> int:

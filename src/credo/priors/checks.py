@@ -8,9 +8,8 @@ import jax
 from credo.core.checks import positive as positive
 from credo.core.network import ParamInfo, is_info
 from credo.core.tree import path_string
+from credo.core.typing import PyTree
 from credo.errors import InputError
-
-PyTree = Any
 
 
 def weights_of(params: PyTree) -> PyTree:

@@ -7,8 +7,7 @@ import jax.numpy as jnp
 
 from credo.core.network import ParamInfo, is_info
 from credo.core.tree import leaf, struct
-
-PyTree = Any
+from credo.core.typing import PyTree
 
 
 class ElementDensity:

@@ -1,18 +1,16 @@
 """Normal priors whose scale is itself unknown."""
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 
 from credo.core.network import ParamInfo, is_info
 from credo.core.tree import leaf, struct
+from credo.core.typing import PyTree
 from credo.errors import InputError
 from credo.priors.elementwise import Elementwise
 from credo.priors.normal import NormalDensity
 from credo.priors.scales import HalfNormal, ScalePrior
 
-PyTree = Any
 GROUPS = ("global", "layer", "array")
 
 

@@ -7,13 +7,12 @@ import jax.numpy as jnp
 
 from credo.core.network import is_info
 from credo.core.tree import leaf, struct
+from credo.core.typing import PyTree
 from credo.errors import InputError
 from credo.priors.checks import positive
 from credo.priors.elementwise import Elementwise
 from credo.priors.normal import NormalDensity
 from credo.priors.scales import HalfCauchy, InverseGamma
-
-PyTree = Any
 
 
 @struct

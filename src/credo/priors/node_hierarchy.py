@@ -10,11 +10,11 @@ from jax.scipy.special import gammaln
 from credo.core.gamma import log_gamma
 from credo.core.network import is_info
 from credo.core.tree import leaf, struct
+from credo.core.typing import PyTree
 from credo.errors import InputError, Refusal
 from credo.priors.checks import positive
 from credo.priors.scales import InverseGamma
 
-PyTree = Any
 LOG_2, LOG_2PI, LOG_PI = np.log(2.0), np.log(2 * np.pi), np.log(np.pi)
 
 

@@ -8,7 +8,6 @@ import numpy as np
 
 from credo.core.batch import Batch, mix
 
-PyTree = Any
 ROUNDS = 10
 
 

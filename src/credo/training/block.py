@@ -12,10 +12,9 @@ from credo.core.batch import Batch
 from credo.core.method import Info, Method, Phase
 from credo.core.model import Model
 from credo.core.tree import all_finite, num_bytes, take
+from credo.core.typing import PyTree
 from credo.training.arguments import phase_keys
 from credo.training.batches import Order, gather, random_rows, sweep_rows
-
-PyTree = Any
 
 BULK_BYTES = 2**21  # noise and batches of several steps are drawn at once, up to this much
 BULK_STEPS = 256

@@ -19,11 +19,11 @@ from typing import Any
 import jax
 import numpy as np
 
+from credo.core.typing import PyTree
 from credo.errors import ArtifactError, InputError, Unwritable
 from credo.storage.sealed import check, read_arrays, read_record, write_arrays, write_record
 from credo.training.host import Host
 
-PyTree = Any
 FORMAT = 1
 KINDS = ("carry", "starts", "segments")
 

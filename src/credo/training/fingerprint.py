@@ -12,8 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from credo.core.tree import Held
+from credo.core.typing import PyTree
 
-PyTree = Any
 WHOLE_BYTES = 2**28  # memory maps up to this size are read whole
 SAMPLE_ROWS = 4096  # of larger ones
 

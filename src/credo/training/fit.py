@@ -14,6 +14,7 @@ from credo.core.model import Model, checked_model
 from credo.core.network import Variables
 from credo.core.programs import tidy
 from credo.core.short import Card
+from credo.core.typing import PyTree
 from credo.errors import InputError, Refusal, Unwritable
 from credo.memory import memory_told
 from credo.methods.combine import stages as stages_of
@@ -34,7 +35,6 @@ from credo.training.source import Source
 from credo.training.status import Status
 from credo.training.warn import warn
 
-PyTree = Any
 LARGEST = 2**31 - 1  # what a compiled program counts with
 
 

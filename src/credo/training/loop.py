@@ -27,7 +27,6 @@ from credo.training.progress import Progress
 from credo.training.record import Record
 from credo.training.source import Source
 
-PyTree = Any
 BLOCK_SECONDS = 0.3  # aim of one block: progress moves and Ctrl-C answers within about this time
 RETRIES = 8
 BUDGET_SPENT = "The budget"  # what a note on a budget that was too short begins with

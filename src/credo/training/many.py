@@ -18,6 +18,7 @@ from credo.core.network import Variables
 from credo.core.numeric import host_array, host_arrays
 from credo.core.programs import tidy
 from credo.core.tree import num_bytes, take
+from credo.core.typing import PyTree
 from credo.errors import Refusal
 from credo.memory import memory_told
 from credo.methods.combine import stages
@@ -25,7 +26,6 @@ from credo.training.arguments import numbers, precision
 from credo.training.batches import order
 from credo.training.block import Carry, Layout, noise_bytes, plan_sizes, run_member, step_shapes
 
-PyTree = Any
 Use = Callable[[jax.Array, Model, Any, PyTree], PyTree]
 
 

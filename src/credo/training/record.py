@@ -8,9 +8,9 @@ import numpy as np
 
 from credo.core.draw_file import DrawFile, Stretch
 from credo.core.tree import num_bytes
+from credo.core.typing import PyTree
 from credo.errors import ArtifactError
 
-PyTree = Any
 SPILL_BYTES = 2**28  # draws in memory; beyond that they go to a file
 
 

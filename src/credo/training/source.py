@@ -14,7 +14,6 @@ from credo.errors import InputError
 from credo.training.arguments import phase_keys
 from credo.training.batches import Order, random_rows, sweep_rows
 
-PyTree = Any
 RANDOM_ROWS = jax.jit(random_rows, static_argnums=2)
 
 

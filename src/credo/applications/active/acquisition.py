@@ -10,9 +10,9 @@ from credo.core.checks import a_word
 from credo.core.numeric import host_arrays
 from credo.core.predict import predict
 from credo.core.predictive import Predictive
+from credo.core.typing import PyTree
 from credo.errors import Refusal
 
-PyTree = Any
 ONE_BY_ONE = ("bald", "variance", "entropy", "epig", "random")
 TOGETHER = ("batch_bald", "power_bald")  # they choose batches; see `batches`
 ACQUISITIONS = (*ONE_BY_ONE, *TOGETHER)

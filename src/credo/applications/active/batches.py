@@ -10,10 +10,9 @@ from credo.applications.active.outcomes import extended, in_pieces, joint_entrop
 from credo.core.checks import whole
 from credo.core.numeric import host_arrays
 from credo.core.predict import predict
+from credo.core.typing import PyTree
 from credo.errors import InputError
 from credo.training.progress import tracked
-
-PyTree = Any
 
 
 def choose(

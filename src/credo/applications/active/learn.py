@@ -15,6 +15,7 @@ from credo.core.batch import bucket
 from credo.core.model import Model
 from credo.core.numeric import host_arrays
 from credo.core.predict import predict
+from credo.core.typing import PyTree
 from credo.errors import InputError
 from credo.evaluation import metrics
 from credo.registry import build_method
@@ -22,8 +23,6 @@ from credo.storage.locks import locked
 from credo.training.config import plain
 from credo.training.fit import Fit, fit
 from credo.training.interrupt import part_of_more
-
-PyTree = Any
 
 
 def learn(

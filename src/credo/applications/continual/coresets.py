@@ -1,14 +1,12 @@
 """Coresets: the few rows of a task that are kept, at random or spread out."""
 
-from typing import Any
-
 import jax
 import numpy as np
 
 from credo.core.numeric import host_arrays
+from credo.core.typing import PyTree
 from credo.errors import InputError
 
-PyTree = Any
 KINDS = ("random", "k_centre")
 
 

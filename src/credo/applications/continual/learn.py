@@ -16,14 +16,13 @@ from credo.core.batch import Batch, bucket
 from credo.core.likelihood import has_posterior
 from credo.core.model import Model, learned_name
 from credo.core.numeric import host_targets
+from credo.core.typing import PyTree
 from credo.errors import InputError, Refusal
 from credo.methods.laplace.laplace import Laplace
 from credo.networks.multi_head import MultiHead, multi_head
 from credo.registry import build_method
 from credo.training.fit import Fit, fit
 from credo.training.interrupt import part_of_more
-
-PyTree = Any
 
 
 def learn(

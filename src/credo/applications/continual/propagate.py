@@ -12,13 +12,13 @@ from credo.core.batch import Batch
 from credo.core.model import Model
 from credo.core.parts import replaced
 from credo.core.tree import matches, path_string
+from credo.core.typing import PyTree
 from credo.errors import InputError, Refusal
 from credo.methods.variational.bayes_by_backprop import BayesByBackprop
 from credo.methods.variational.ivon import IVON
 from credo.posteriors import GaussianWeights, MeanField
 from credo.priors import as_prior, by_path
 
-PyTree = Any
 Arrays = dict[str, Any]
 
 

@@ -11,11 +11,11 @@ from credo.applications.continual.tasks import Task, with_head
 from credo.core.predict import predict
 from credo.core.predictive import Predictive
 from credo.core.short import fields_in_short
+from credo.core.typing import PyTree
 from credo.errors import InputError
 from credo.evaluation import metrics
 from credo.training.fit import Fit
 
-PyTree = Any
 HIGHER = ("accuracy", "log_likelihood")  # scores of which more is better
 
 

@@ -8,9 +8,8 @@ import numpy as np
 
 from credo.core.model import Model
 from credo.core.numeric import host_arrays, host_targets
+from credo.core.typing import PyTree
 from credo.errors import InputError
-
-PyTree = Any
 
 
 class Task(NamedTuple):

@@ -10,8 +10,6 @@ from credo.applications.detection.centre import fewer
 from credo.core import mixture
 from credo.core.model import Model
 
-PyTree = Any
-
 
 @partial(jax.jit, static_argnames=("num", "fresh"))
 def predictive_loss(

@@ -18,7 +18,6 @@ from credo.core.predict import CHUNK_BYTES, checked_inputs
 from credo.core.short import fields_in_short
 from credo.errors import InputError, Refusal
 
-PyTree = Any
 MOST_ROWS = 500
 
 

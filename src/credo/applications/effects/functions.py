@@ -10,13 +10,12 @@ from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.posterior import WeightPosterior
 from credo.core.tree import leaf, struct, take
+from credo.core.typing import PyTree
 from credo.errors import Refusal
 from credo.posteriors.dropout import ActivationDropout
 from credo.posteriors.gaussian import GaussianWeights
 from credo.posteriors.linearised import Linearised
 from credo.posteriors.subset import SubsetPosterior
-
-PyTree = Any
 
 
 @struct

@@ -6,9 +6,9 @@ import numpy as np
 
 from credo.applications.effects.bands import mean_over
 from credo.core.pieces import in_pieces
+from credo.core.typing import PyTree
 from credo.posteriors import Samples
 
-PyTree = Any
 HOW = (
     "Whether an input matters is not known: no draw sets the weights of an input to exactly 0. Fit with "
     "credo.shallow.Gibbs(select_inputs=True) or credo.shallow.ReversibleJump(select_inputs=True) to get it."

@@ -11,8 +11,6 @@ import numpy as np
 from credo.core import mixture
 from credo.core.tree import leaf, struct
 
-PyTree = Any
-
 
 @struct
 class DrawBelief:

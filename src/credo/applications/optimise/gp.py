@@ -10,9 +10,9 @@ from credo.applications.optimise import hyper
 from credo.applications.optimise.belief import Fitted, MixedBelief, NormalBelief, as_numpy
 from credo.applications.optimise.targets import room, standardised
 from credo.core.batch import pad_rows, pad_weights
+from credo.core.typing import PyTree
 from credo.errors import InputError, Refusal
 
-PyTree = Any
 DRAWS = 8
 
 

@@ -8,10 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from credo.core.tree import struct
+from credo.core.typing import PyTree
 from credo.methods.function_space.infinite.search import Search, climb
 from credo.methods.function_space.kernels import Matern52
 
-PyTree = Any
 LEAST, MOST = 1e-8, 1.0  # variance of the noise; targets have variance 1
 JITTER = 1e-8  # of the variance, so that rows that repeat leave the matrix regular
 SPREAD = 0.5  # standard deviation of log length scales around their common level

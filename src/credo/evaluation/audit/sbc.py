@@ -21,6 +21,7 @@ from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.short import fields_in_short
 from credo.core.tree import paths
+from credo.core.typing import PyTree
 from credo.errors import InputError
 from credo.evaluation.audit.uniformity import Uniformity, uniformity
 from credo.likelihoods.gaussian import gaussian
@@ -30,7 +31,6 @@ from credo.priors.normal import normal
 from credo.registry import build_method, find, method_name
 from credo.training.many import fit_many
 
-PyTree = Any
 DRAWS = 99
 THIN = 5
 LIKELIHOOD = "log p(y|θ)"

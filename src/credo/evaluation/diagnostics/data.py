@@ -8,9 +8,8 @@ import numpy as np
 from credo.core.draws import check_targets
 from credo.core.numeric import host_floats, host_targets
 from credo.core.predict import checked_inputs
+from credo.core.typing import PyTree
 from credo.errors import InputError
-
-PyTree = Any
 
 
 def rows_of(data: Any) -> tuple[PyTree, Any, Any]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from credo.core.pieces import columns
 from credo.core.posterior import WeightPosterior
+from credo.core.typing import PyTree
 from credo.evaluation.diagnostics.alarms import Alarm, find_alarms
 from credo.evaluation.diagnostics.chains import LEAST_DRAWS, bfmi, chain_stats, rank_counts
 from credo.evaluation.diagnostics.draw_weights import heard_chains, importance, kish, one_measure
@@ -17,7 +18,6 @@ from credo.evaluation.diagnostics.mode import off_mode
 from credo.evaluation.diagnostics.probe import Probe, look, training_inputs
 from credo.evaluation.diagnostics.weights import num_parameters, weight_draws
 
-PyTree = Any
 MOST_WEIGHTS = 64  # of each array that are looked at
 MOST_ARRAYS = 24
 

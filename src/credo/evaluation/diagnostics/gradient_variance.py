@@ -19,7 +19,6 @@ from credo.methods.variational.score_function import score_gradient, terms
 from credo.methods.variational.state import gaussian_prior
 from credo.posteriors import MeanField
 
-PyTree = Any
 ESTIMATORS = (
     "reparameterised", "reparameterised, path", "score, both", "score, Rao-Blackwell", "score, control variates",
     "score",

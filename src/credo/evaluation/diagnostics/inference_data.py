@@ -11,12 +11,12 @@ from credo.core.likelihood import Likelihood
 from credo.core.posterior import Draws, WeightPosterior
 from credo.core.predict import checked_inputs
 from credo.core.tree import paths
+from credo.core.typing import PyTree
 from credo.errors import InputError
 from credo.evaluation.diagnostics.arviz_border import assemble
 from credo.evaluation.diagnostics.data import canonical
 from credo.evaluation.diagnostics.weights import weight_draws
 
-PyTree = Any
 # Names that ArviZ and its plots look for.
 STATISTICS = {
     "log_density": "lp",

@@ -14,8 +14,8 @@ from credo.core.posterior import WeightPosterior
 from credo.core.precision import in_single
 from credo.core.predict import checked_inputs, disk_outputs
 from credo.core.tree import paths, take
+from credo.core.typing import PyTree
 
-PyTree = Any
 MOST_INPUTS = 32
 PRIOR_DRAWS = 200
 

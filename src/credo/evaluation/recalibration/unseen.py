@@ -12,9 +12,9 @@ from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
 from credo.core.likelihood import Likelihood
+from credo.core.typing import PyTree
 from credo.likelihoods import Overdispersed, Stretched, Tempered
 
-PyTree = Any
 LEVELS = (0.8, 0.9, 0.95)  # of the intervals that shall hold what they say; the middle one is told
 LEVEL = 0.9
 SLACK = 0.03  # of a coverage: a difference that is let be, however many rows prove it

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 import jax
 
 from credo.core.network import Network, Variables, is_info
+from credo.core.typing import PyTree
 
-PyTree = Any
 Tags = frozenset[str]
 
 INPUTS, NOISE = "<inputs>", "<noise>"  # no path looks like these

@@ -13,11 +13,11 @@ from credo.core.method import Info, Method, Phase
 from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.tree import leaf, struct
+from credo.core.typing import PyTree
 from credo.errors import InputError, Refusal
 from credo.methods.ensembles.early_stopping import EarlyStopping
 from credo.methods.points.map import MAP, PointState
 
-PyTree = Any
 # P(Poisson(1) ≤ k): a weight is the number of these that lie below a uniform number.
 POISSON = np.cumsum(np.exp(-1.0) / np.cumprod([1, *range(1, 11)])).astype(np.float32)
 

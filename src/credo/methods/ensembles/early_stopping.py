@@ -12,11 +12,11 @@ from credo.core.method import Info, Phase
 from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.tree import leaf, struct
+from credo.core.typing import PyTree
 from credo.errors import InputError
 from credo.methods.points.map import MAP, MEMORY, PointState
 from credo.methods.points.optimise import descend, fade
 
-PyTree = Any
 LARGEST = 4096  # rows that are held out, at most
 SHARE = 0.3  # of a budget, where something follows
 

@@ -10,12 +10,12 @@ from credo.core.method import Info, Method, Phase
 from credo.core.model import Model
 from credo.core.network import Variables, is_info
 from credo.core.tree import Layout, leaf, path_string, struct
+from credo.core.typing import PyTree
 from credo.errors import InputError, Refusal
 from credo.methods.ensembles.dataflow import Flow, flow, masks_reach
 from credo.methods.points.optimise import averaged_step, optimiser
 from credo.posteriors.dropout import ActivationDropout, Rows, WeightDropout, num_units, with_masks
 
-PyTree = Any
 RATE = 0.1
 SMOOTHING = 0.1  # temperature of the relaxed masks (Gal, Hron and Kendall, 2017)
 

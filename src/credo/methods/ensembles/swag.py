@@ -12,11 +12,11 @@ from credo.core.method import Info, Method, Phase
 from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.tree import Layout, leaf, struct, take
+from credo.core.typing import PyTree
 from credo.errors import InputError
 from credo.methods.points.optimise import descend, fade, optimiser
 from credo.posteriors import LowRank
 
-PyTree = Any
 FLOOR = 1e-8  # of a standard deviation: where iterates stand still there is still a density
 
 

@@ -11,6 +11,7 @@ from credo.core.method import Phase
 from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.tree import leaf, struct
+from credo.core.typing import PyTree
 from credo.errors import InputError, Refusal
 from credo.methods.function_space.divergence import gaussian_kl, moments_of_draws
 from credo.methods.function_space.spectral import spectral_score
@@ -19,7 +20,6 @@ from credo.methods.variational.families import ENTROPY
 from credo.methods.variational.state import VariationalState, rest_of_prior
 from credo.posteriors import Linearised
 
-PyTree = Any
 DIVERGENCES = ("linearised", "spectral")
 
 

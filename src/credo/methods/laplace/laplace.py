@@ -13,6 +13,7 @@ from credo.core.model import Model, at_mode
 from credo.core.network import Variables
 from credo.core.numeric import host_targets
 from credo.core.tree import Select, leaf, struct
+from credo.core.typing import PyTree
 from credo.errors import InputError, Refusal
 from credo.methods.laplace.curvature import (
     STRUCTURES,
@@ -35,7 +36,6 @@ from credo.methods.laplace.validation import held_out_score
 from credo.methods.points.map import MAP, PointState
 from credo.posteriors import GaussianWeights
 
-PyTree = Any
 CURVATURES = ("ggn", "fisher", "hessian")
 PRECISIONS = ("prior", "evidence", "evidence_by_layer", "validation")
 GRID = tuple(float(x) for x in np.logspace(-4, 4, 25))  # what "validation" multiplies the prior's precision by

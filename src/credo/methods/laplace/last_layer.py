@@ -12,6 +12,7 @@ from credo.core.method import Info, Method, Phase
 from credo.core.model import Model, at_mode
 from credo.core.network import Variables
 from credo.core.tree import Select, leaf, struct
+from credo.core.typing import PyTree
 from credo.errors import InputError, Refusal
 from credo.likelihoods import Gaussian
 from credo.methods.laplace.curvature import (
@@ -30,7 +31,6 @@ from credo.methods.laplace.laplace import Laplace, LaplaceState, single
 from credo.methods.points.map import MAP, PointState
 from credo.posteriors import GaussianWeights
 
-PyTree = Any
 ROUNDS = 100  # of the noise under a prior that is not normal
 LEAST = 1e-6  # curvature of such a prior: where it has none, its slope alone counts
 

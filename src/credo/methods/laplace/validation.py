@@ -8,8 +8,8 @@ from jax.scipy.special import logsumexp, ndtri
 
 from credo.core.model import Model
 from credo.core.network import Variables
+from credo.core.typing import PyTree
 
-PyTree = Any
 NODES = 32
 
 

@@ -14,10 +14,10 @@ from credo.core.method import Info, Method, Phase
 from credo.core.model import Model, inferring
 from credo.core.network import Variables
 from credo.core.tree import Layout, leaf, struct
+from credo.core.typing import PyTree
 from credo.errors import InputError, Refusal
 from credo.posteriors import Samples
 
-PyTree = Any
 MASSES = ("diagonal", "dense", "identity")
 
 

@@ -13,10 +13,9 @@ from credo.core.batch import Batch
 from credo.core.method import Info, Phase
 from credo.core.model import Model
 from credo.core.tree import Layout, struct
+from credo.core.typing import PyTree
 from credo.methods.mcmc.chains import ChainMethod
 from credo.methods.mcmc.chains import ChainState as ChainState
-
-PyTree = Any
 
 
 @struct

@@ -8,11 +8,11 @@ from blackjax.mcmc import hmc as blackjax_hmc
 
 from credo.core.model import Model
 from credo.core.tree import Layout, leaf, struct
+from credo.core.typing import PyTree
 from credo.errors import InputError
 from credo.methods.mcmc.chains import ChainMethod, ChainState
 from credo.methods.mcmc.metropolis import Walked
 
-PyTree = Any
 KERNEL = blackjax_hmc.build_kernel()
 
 

@@ -15,11 +15,11 @@ from blackjax.util import generate_unit_vector
 from credo.core.batch import Batch
 from credo.core.model import Model
 from credo.core.tree import Layout, leaf, size, struct
+from credo.core.typing import PyTree
 from credo.errors import InputError
 from credo.methods.mcmc.chains import ChainMethod, ChainState, num_dims
 from credo.methods.mcmc.energy_variance import energy_variance_tuner
 
-PyTree = Any
 ADJUSTED = adjusted_mclmc.build_kernel()
 UNADJUSTED = mclmc.build_kernel()
 

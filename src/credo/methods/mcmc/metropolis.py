@@ -10,10 +10,10 @@ from blackjax.mcmc.random_walk import RWState
 from credo.core.method import Phase
 from credo.core.model import Model
 from credo.core.tree import Layout, leaf, struct
+from credo.core.typing import PyTree
 from credo.errors import InputError
 from credo.methods.mcmc.chains import ChainMethod, ChainState
 
-PyTree = Any
 LARGE, SMALL = 0.234, 0.44  # the best acceptance in many dimensions and in one
 
 

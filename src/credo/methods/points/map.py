@@ -1,7 +1,5 @@
 """Maximum a posteriori and maximum likelihood: one point."""
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 
@@ -10,10 +8,10 @@ from credo.core.method import Info, Method, Phase
 from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.tree import Layout, leaf, struct
+from credo.core.typing import PyTree
 from credo.methods.points.optimise import descend, fade, optimiser
 from credo.posteriors import Samples
 
-PyTree = Any
 MEMORY = 0.99  # of Adam: a start far from the data has gradients that the usual 0.999 remembers for the whole fit
 
 

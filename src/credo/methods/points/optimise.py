@@ -8,9 +8,8 @@ import jax
 import jax.numpy as jnp
 import optax
 
+from credo.core.typing import PyTree
 from credo.errors import InputError
-
-PyTree = Any
 
 OPTIMISERS: dict[str, Callable[[float], optax.GradientTransformation]] = {
     "adam": lambda memory: optax.scale_by_adam(b2=memory),

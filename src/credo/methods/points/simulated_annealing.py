@@ -12,12 +12,12 @@ from credo.core.method import Info, Method, Phase
 from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.tree import Layout, leaf, struct
+from credo.core.typing import PyTree
 from credo.errors import InputError
 from credo.methods.points.map import MEMORY
 from credo.methods.points.optimise import descend, fade, optimiser
 from credo.posteriors import Samples
 
-PyTree = Any
 KERNEL = blackjax_hmc.build_kernel()
 AIM = 0.574  # acceptance of Langevin moves
 GAIN = 0.05  # how fast the step size follows the acceptance

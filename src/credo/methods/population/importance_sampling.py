@@ -15,14 +15,13 @@ from credo.core.model import Model, inferring
 from credo.core.network import Variables
 from credo.core.posterior import WeightPosterior
 from credo.core.tree import leaf, struct, take
+from credo.core.typing import PyTree
 from credo.errors import InputError, Refusal
 from credo.methods.population.pareto_smoothing import good_shape, pareto_smooth
 from credo.methods.population.prior_draws import check_drawable
 from credo.methods.population.widened import draw_from, log_density_of
 from credo.posteriors import Particles
 from credo.registry import build_method
-
-PyTree = Any
 
 
 @struct

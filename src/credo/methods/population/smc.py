@@ -17,13 +17,13 @@ from credo.core.method import Info, Method, Phase
 from credo.core.model import Model, inferring
 from credo.core.network import Variables
 from credo.core.tree import Layout, leaf, struct, take
+from credo.core.typing import PyTree
 from credo.errors import InputError
 from credo.methods.mcmc.metropolis import walk
 from credo.methods.population.prior_draws import check_drawable
 from credo.methods.population.smc_schedule import Schedule
 from credo.posteriors import Particles
 
-PyTree = Any
 KERNEL = blackjax_hmc.build_kernel()
 KERNELS = ("hmc", "mala", "random_walk")
 AIM = {"hmc": 0.8, "mala": 0.574, "random_walk": 0.234}

@@ -1,7 +1,6 @@
 """Stein variational gradient descent: particles that climb the posterior and push each other apart."""
 
 import dataclasses
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -11,12 +10,12 @@ from credo.core.method import Info, Method, Phase
 from credo.core.model import Model, inferring
 from credo.core.network import Variables
 from credo.core.tree import Layout, leaf, struct
+from credo.core.typing import PyTree
 from credo.errors import InputError
 from credo.methods.points.optimise import descend, fade, optimiser
 from credo.methods.variational.state import weights_from_prior
 from credo.posteriors import Samples
 
-PyTree = Any
 STARTS = ("init", "start", "prior")
 
 

@@ -8,9 +8,8 @@ from jax.scipy.special import gammaln
 
 from credo.core.network import Variables
 from credo.core.tree import size, take
+from credo.core.typing import PyTree
 from credo.errors import Refusal
-
-PyTree = Any
 
 
 def draw_from(key: jax.Array, q: Any, inflate: Any, tails: Any) -> Variables:

@@ -12,6 +12,7 @@ from credo.core.method import Info, Method, Phase
 from credo.core.model import Model, inferring
 from credo.core.network import Variables
 from credo.core.tree import Layout, leaf, struct
+from credo.core.typing import PyTree
 from credo.errors import InputError
 from credo.methods.points.map import MAP, PointState
 from credo.methods.sgmcmc.tuning import (
@@ -32,7 +33,6 @@ from credo.methods.sgmcmc.tuning import (
 )
 from credo.posteriors import Samples
 
-PyTree = Any
 SCHEDULES = ("constant", "decay", "cyclical")
 FLAT = 2**15  # numbers up to which one vector is faster than a tree: here every step copies it to a draw and back
 

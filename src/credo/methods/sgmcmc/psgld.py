@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from credo.core.tree import leaf, struct
-from credo.methods.sgmcmc.chain import PyTree
+from credo.core.typing import PyTree
 from credo.methods.sgmcmc.sgld import SGLD
 from credo.methods.sgmcmc.tuning import TINY, Choice, Landscape
 

@@ -6,7 +6,8 @@ import jax
 import jax.numpy as jnp
 
 from credo.core.tree import leaf, struct
-from credo.methods.sgmcmc.chain import PyTree, StochasticMethod, StochasticState
+from credo.core.typing import PyTree
+from credo.methods.sgmcmc.chain import StochasticMethod, StochasticState
 from credo.methods.sgmcmc.tuning import Choice, Landscape, hamiltonian_choice, normal_like
 
 DECAY = 0.1  # of the momentum at each step, where the step size is given and the friction is not

@@ -4,7 +4,8 @@ import jax
 import jax.numpy as jnp
 
 from credo.core.tree import struct
-from credo.methods.sgmcmc.chain import PyTree, StochasticMethod, StochasticState
+from credo.core.typing import PyTree
+from credo.methods.sgmcmc.chain import StochasticMethod, StochasticState
 from credo.methods.sgmcmc.tuning import Choice, Landscape, langevin_choice
 
 

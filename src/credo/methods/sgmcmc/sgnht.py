@@ -6,7 +6,8 @@ import jax
 import jax.numpy as jnp
 
 from credo.core.tree import leaf, size, struct
-from credo.methods.sgmcmc.chain import PyTree, StochasticMethod, StochasticState
+from credo.core.typing import PyTree
+from credo.methods.sgmcmc.chain import StochasticMethod, StochasticState
 from credo.methods.sgmcmc.sghmc import DECAY
 from credo.methods.sgmcmc.tuning import Choice, Landscape, dot, hamiltonian_choice, normal_like
 

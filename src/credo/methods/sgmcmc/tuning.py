@@ -28,8 +28,8 @@ import jax.numpy as jnp
 from credo.core.batch import Batch
 from credo.core.noise import normal
 from credo.core.tree import leaf, size, struct
+from credo.core.typing import PyTree
 
-PyTree = Any
 TINY = 1e-20
 MOST_CONDITION = 100.0  # of the condition number that the friction is fitted to: beyond that curvature is not constant
 LARGEST_STEP = 0.5  # h√λ of a Hamiltonian step; 2 is unstable where curvature is constant, and it never quite is

@@ -13,6 +13,7 @@ from credo.core.model import Model, inferring
 from credo.core.network import Variables
 from credo.core.nodes import Nodes, with_constant
 from credo.core.tree import leaf, struct
+from credo.core.typing import PyTree
 from credo.errors import InputError, Refusal
 from credo.likelihoods import Bernoulli, Gaussian
 from credo.methods.shallow.conditionals import draw_hyper, draw_noise, hyper_wanted, noise_wanted
@@ -25,8 +26,6 @@ from credo.methods.shallow.sweep import Place, Rows, mask
 from credo.methods.shallow.variates import Wanted, draw_all
 from credo.methods.shallow.walk import Walk, start_walk
 from credo.posteriors import Samples
-
-PyTree = Any
 
 
 @struct

@@ -12,11 +12,11 @@ import numpy as np
 
 from credo.core.model import Model
 from credo.core.nodes import Nodes
+from credo.core.typing import PyTree
 from credo.methods.shallow.variates import Wanted
 from credo.priors.node_hierarchy import NodeHierarchy, pack, unpack, wishart_root
 from credo.priors.scales import InverseGamma
 
-PyTree = Any
 Variates = dict[str, jax.Array]
 NARROWEST = 0.1  # random walks take steps between this share of their scale and all of it, as curvatures differ
 NOISE_MOVES = 4

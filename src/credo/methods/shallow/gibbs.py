@@ -1,21 +1,18 @@
 """Gibbs sampling of a shallow network, with the coefficients integrated out where nodes move."""
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 
 from credo.core.model import Model
 from credo.core.nodes import Nodes
 from credo.core.tree import leaf, struct
+from credo.core.typing import PyTree
 from credo.methods.shallow.chain import ShallowMethod
 from credo.methods.shallow.prior_view import PriorView
 from credo.methods.shallow.state import ShallowState
 from credo.methods.shallow.sweep import Place, Rows, move_nodes, place_of
 from credo.methods.shallow.variates import Wanted
 from credo.methods.shallow.walk import Walk, learn, propose
-
-PyTree = Any
 
 
 @struct

@@ -8,12 +8,11 @@ import jax.numpy as jnp
 from credo.core.model import Model
 from credo.core.nodes import Nodes
 from credo.core.tree import path_string
+from credo.core.typing import PyTree
 from credo.errors import Refusal
 from credo.methods.shallow.marginal import Coefficients
 from credo.priors.elementwise import ElementDensity
 from credo.priors.node_hierarchy import BoundNodes
-
-PyTree = Any
 
 
 class PriorView:

@@ -12,6 +12,7 @@ from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.nodes import Nodes
 from credo.core.tree import leaf, struct
+from credo.core.typing import PyTree
 from credo.errors import InputError
 from credo.methods.shallow.chain import ShallowMethod, nodes_of
 from credo.methods.shallow.prior_view import PriorView
@@ -21,7 +22,6 @@ from credo.methods.shallow.variates import Wanted
 from credo.methods.shallow.walk import TARGET
 from credo.priors.node_hierarchy import NodeHierarchy
 
-PyTree = Any
 NARROWEST = 0.03  # steps of nodes are between this share of the learned scale and all of it: nodes differ a lot
 
 

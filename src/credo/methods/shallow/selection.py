@@ -7,11 +7,11 @@ import jax
 import jax.numpy as jnp
 
 from credo.core.nodes import Nodes
+from credo.core.typing import PyTree
 from credo.methods.shallow.prior_view import PriorView
 from credo.methods.shallow.state import ShallowState
 from credo.methods.shallow.sweep import Rows, log_marginal
 
-PyTree = Any
 Carry = tuple[jax.Array, jax.Array, jax.Array]
 
 

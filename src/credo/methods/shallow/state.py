@@ -5,8 +5,7 @@ from typing import Any
 import jax
 
 from credo.core.tree import leaf, struct
-
-PyTree = Any
+from credo.core.typing import PyTree
 
 
 @struct

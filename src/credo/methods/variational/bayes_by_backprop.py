@@ -11,6 +11,7 @@ from credo.core.method import Info, Method, Phase
 from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.tree import Layout, leaf, size, struct
+from credo.core.typing import PyTree
 from credo.errors import InputError, Refusal
 from credo.methods.points.map import MEMORY
 from credo.methods.points.optimise import averaged_step, descend, fade, optimiser
@@ -24,7 +25,6 @@ from credo.methods.variational.state import (
     weights_from_prior,
 )
 
-PyTree = Any
 MEANS = ("start", "init", "prior", "map")
 NEEDS = {"local": "apply_local", "flipout": "apply_flipout"}  # estimator → what the network must offer
 

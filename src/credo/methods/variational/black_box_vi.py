@@ -10,13 +10,12 @@ from credo.core.method import Info, Method, Phase
 from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.tree import Layout, leaf, size, struct
+from credo.core.typing import PyTree
 from credo.errors import InputError
 from credo.methods.points.optimise import averaged_step, optimiser
 from credo.methods.variational.families import MeanFieldFamily
 from credo.methods.variational.score_function import score_gradient, terms
 from credo.methods.variational.state import VariationalState, gaussian_prior, split_points
-
-PyTree = Any
 
 
 @struct

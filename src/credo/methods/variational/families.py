@@ -14,6 +14,7 @@ import numpy as np
 from credo.core.model import Model
 from credo.core.network import is_info
 from credo.core.tree import Layout, path_string, size
+from credo.core.typing import PyTree
 from credo.errors import InputError, Refusal
 from credo.methods.variational.state import normals
 from credo.posteriors import LowRank, MatrixNormal, MeanField, Multivariate
@@ -21,7 +22,6 @@ from credo.posteriors.kronecker import matrix_draw, matrix_log_det, matrix_log_p
 from credo.posteriors.low_rank import gram, low_rank_draw, low_rank_log_prob
 from credo.posteriors.multivariate import cholesky_log_prob
 
-PyTree = Any
 FAMILIES = ("mean_field", "low_rank", "full", "kronecker", "mixture")
 MOST_FULL = 5000  # numbers of θ under a full covariance, and of the longer side of a kernel's factors
 ENTROPY = 0.5 * float(np.log(2 * np.pi * np.e))  # of N(0, 1)

@@ -11,12 +11,11 @@ from credo.core.method import Info, Method, Phase
 from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.tree import Layout, leaf, struct
+from credo.core.typing import PyTree
 from credo.errors import InputError
 from credo.methods.points.optimise import descend, fade, optimiser, tail_average
 from credo.methods.variational.state import gaussian_prior, normals, rest_of_prior, split_points
 from credo.posteriors import MeanField
-
-PyTree = Any
 
 
 @struct

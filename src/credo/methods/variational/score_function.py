@@ -1,16 +1,15 @@
 """Score-function estimates of the gradient of a mean-field bound, with control variates and Rao–Blackwellisation."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from credo.core.model import Model
 from credo.core.tree import Layout
+from credo.core.typing import PyTree
 from credo.methods.variational.state import rest_of_prior
 from credo.priors.elementwise import ElementDensity, Elementwise
-
-PyTree = Any
 
 
 class Terms(NamedTuple):

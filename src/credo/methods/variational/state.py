@@ -9,8 +9,7 @@ from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.noise import normals as normals
 from credo.core.tree import Layout, leaf, struct
-
-PyTree = Any
+from credo.core.typing import PyTree
 
 
 @struct

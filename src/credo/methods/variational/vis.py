@@ -15,6 +15,7 @@ from credo.core.method import Info, Phase
 from credo.core.model import Model, inferring
 from credo.core.network import Variables
 from credo.core.tree import leaf, size, struct
+from credo.core.typing import PyTree
 from credo.errors import InputError, Refusal
 from credo.methods.mcmc.hamiltonian import kept_energy
 from credo.methods.variational.bayes_by_backprop import BayesByBackprop
@@ -22,7 +23,6 @@ from credo.methods.variational.refinement.dynamics import SAMPLERS, Refined, fir
 from credo.methods.variational.state import VariationalState
 from credo.posteriors import Samples
 
-PyTree = Any
 KERNEL = blackjax_hmc.build_kernel()
 INFERENCES = ("chain", "refined")
 MOST_FLOW = 300  # numbers of θ under "gradient", whose steps need a determinant

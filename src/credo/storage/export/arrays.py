@@ -8,12 +8,12 @@ import numpy as np
 from credo import likelihoods as lk
 from credo.core.model import Model
 from credo.core.posterior import WeightPosterior
+from credo.core.typing import PyTree
 from credo.errors import Refusal
 from credo.networks import MLP, Shallow
 from credo.storage.export.draws import by_path, drawn
 from credo.storage.export.subject import Subject
 
-PyTree = Any
 Arrays = dict[str, np.ndarray]
 INSTEAD = 'use form="stablehlo"'
 

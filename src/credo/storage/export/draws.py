@@ -11,10 +11,10 @@ from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.posterior import Draws, WeightPosterior
 from credo.core.tree import leaf, num_bytes, path_string, struct, take
+from credo.core.typing import PyTree
 from credo.networks import MLP
 from credo.posteriors import ActivationDropout, GaussianWeights, Linearised, Samples
 
-PyTree = Any
 # Posteriors that predict with whole networks, one for each draw of the weights.
 WHOLE = (WeightPosterior.outputs, GaussianWeights.outputs, Linearised.outputs)
 

@@ -11,12 +11,12 @@ import numpy as np
 from credo.core import mixture
 from credo.core.model import Model
 from credo.core.posterior import WeightPosterior
+from credo.core.typing import PyTree
 from credo.errors import InputError, Refusal
 from credo.methods.function_space.infinite import FunctionPosterior
 from credo.storage.export.draws import drawn, size_of_draws, stored
 from credo.storage.export.subject import Subject, described_inputs
 
-PyTree = Any
 MOST_BYTES = 2**24  # of draws that a program holds where it could make them itself
 
 

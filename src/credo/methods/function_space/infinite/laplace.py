@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from credo.core.typing import PyTree
 from credo.methods.function_space.infinite.regression import Solved, factor
 from credo.methods.laplace.curvature.columns import output_columns
 from credo.methods.laplace.curvature.output import output_curvature, row_hessians
 
-PyTree = Any
 ROUNDS = 200
 HALVINGS = 40
 CLOSE = 1e-14  # rise of the objective, relative, that is no longer one

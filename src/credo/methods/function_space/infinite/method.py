@@ -12,6 +12,7 @@ from credo.core.method import Info, Method, Phase
 from credo.core.model import Model, at_mode
 from credo.core.network import Variables
 from credo.core.tree import leaf, struct
+from credo.core.typing import PyTree
 from credo.errors import InputError, Refusal
 from credo.likelihoods import Gaussian
 from credo.methods.function_space.infinite.kernels import Kernel
@@ -22,7 +23,6 @@ from credo.methods.function_space.infinite.process import to_bits
 from credo.methods.function_space.infinite.regression import Solved, factor, regression
 from credo.methods.function_space.infinite.search import Search, climb
 
-PyTree = Any
 MOST = 10_000  # rows × outputs: the factor of that many takes 0.8 GB and some ten seconds
 
 

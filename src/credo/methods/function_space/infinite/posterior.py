@@ -13,12 +13,11 @@ from credo.core.batch import bucket, pad_rows
 from credo.core.model import Model
 from credo.core.posterior import Draws
 from credo.core.tree import leaf, struct
+from credo.core.typing import PyTree
 from credo.errors import Refusal
 from credo.methods.function_space.infinite import joint
 from credo.methods.function_space.infinite.kernels import Kernel
 from credo.methods.function_space.infinite.process import Process, host_bits
-
-PyTree = Any
 
 
 @struct

@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 
 from credo.core.tree import leaf, struct
+from credo.core.typing import PyTree
 
-PyTree = Any
 BOUND = 12.0  # of every number, logarithms all: e¹² is beyond what data can tell from 0 or ∞
 LONGEST = 2.0  # step: the logarithms of scales change by no more at once
 HALVINGS = 20

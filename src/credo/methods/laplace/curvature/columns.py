@@ -1,14 +1,11 @@
 """Square roots of the outputs' curvature: vectors s with Σ_c s_c s_c' = −∂² log p / ∂f ∂f', for every row."""
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 
 from credo.core.likelihood import Likelihood
+from credo.core.typing import PyTree
 from credo.methods.laplace.curvature.output import class_columns, output_curvature
-
-PyTree = Any
 
 
 def square_root(matrices: jax.Array) -> jax.Array:

@@ -10,13 +10,12 @@ from credo.core.batch import Batch
 from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.tree import leaf, struct
+from credo.core.typing import PyTree
 from credo.methods.laplace.curvature.ggn import Roots
 from credo.methods.laplace.curvature.paths import Arrays
 from credo.methods.laplace.curvature.prior import LocalPrior
 from credo.methods.laplace.curvature.spectrum import LOG_2PI, Spectrum
 from credo.methods.laplace.curvature.taps import Layer, tapped
-
-PyTree = Any
 
 
 @struct

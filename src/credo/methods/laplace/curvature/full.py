@@ -12,12 +12,11 @@ from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.parts import lower_factor
 from credo.core.tree import leaf, struct
+from credo.core.typing import PyTree
 from credo.methods.laplace.curvature.ggn import Roots, hessian_product, over_rows, row_chunk, row_jacobian
 from credo.methods.laplace.curvature.paths import Arrays, arrays, flat, function, unflat
 from credo.methods.laplace.curvature.prior import LocalPrior
 from credo.methods.laplace.curvature.spectrum import LOG_2PI, Spectrum
-
-PyTree = Any
 
 
 @struct

@@ -9,10 +9,10 @@ import jax.numpy as jnp
 from credo.core.batch import Batch
 from credo.core.model import Model
 from credo.core.network import Variables
+from credo.core.typing import PyTree
 from credo.methods.laplace.curvature.output import output_curvature
 from credo.methods.laplace.curvature.paths import Arrays, flat, function
 
-PyTree = Any
 Roots = Callable[[jax.Array], jax.Array]  # outputs [n, out] ↦ columns [c, n, out], weights of rows included
 CHUNK = 2**22  # numbers of one chunk of per-row gradients
 

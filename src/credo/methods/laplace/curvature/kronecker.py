@@ -11,6 +11,7 @@ from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.parts import one_scale
 from credo.core.tree import leaf, struct
+from credo.core.typing import PyTree
 from credo.errors import Refusal
 from credo.methods.laplace.curvature.ggn import Roots
 from credo.methods.laplace.curvature.paths import Arrays
@@ -18,7 +19,6 @@ from credo.methods.laplace.curvature.prior import LocalPrior
 from credo.methods.laplace.curvature.spectrum import LOG_2PI, Spectrum
 from credo.methods.laplace.curvature.taps import Layer, tapped
 
-PyTree = Any
 WIDE, PIECES = 384, 4  # inputs beyond which a Gram matrix is made in blocks, and in how many
 
 

@@ -11,12 +11,12 @@ from credo.core.batch import Batch
 from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.tree import leaf, struct
+from credo.core.typing import PyTree
 from credo.methods.laplace.curvature.ggn import Roots, ggn_product, hessian_product, row_chunk, row_jacobian
 from credo.methods.laplace.curvature.paths import Arrays, arrays, flat, unflat
 from credo.methods.laplace.curvature.prior import LocalPrior
 from credo.methods.laplace.curvature.spectrum import LOG_2PI, Spectrum
 
-PyTree = Any
 Shapes = tuple[tuple[str, tuple[int, ...]], ...]
 MORE = 8  # directions beyond the rank: they make the wanted ones converge faster
 

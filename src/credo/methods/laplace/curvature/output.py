@@ -5,7 +5,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-PyTree = Any
+from credo.core.typing import PyTree
 
 
 def output_curvature(likelihood: Any, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:

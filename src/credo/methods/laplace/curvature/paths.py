@@ -10,8 +10,8 @@ import jax.numpy as jnp
 from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.tree import path_string
+from credo.core.typing import PyTree
 
-PyTree = Any
 Arrays = dict[str, jax.Array]
 
 

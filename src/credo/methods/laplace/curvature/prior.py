@@ -10,10 +10,9 @@ import numpy as np
 from credo.core.model import Model
 from credo.core.network import ParamInfo, Variables
 from credo.core.tree import take
+from credo.core.typing import PyTree
 from credo.errors import Refusal
 from credo.methods.laplace.curvature.paths import Arrays, arrays, flat, replaced, unflat
-
-PyTree = Any
 
 
 class LocalPrior(NamedTuple):

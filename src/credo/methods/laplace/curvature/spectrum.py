@@ -9,11 +9,11 @@ import jax
 from credo.core.batch import Batch
 from credo.core.model import Model
 from credo.core.network import Variables
+from credo.core.typing import PyTree
 from credo.methods.laplace.curvature.ggn import Roots
 from credo.methods.laplace.curvature.paths import Arrays
 from credo.methods.laplace.curvature.prior import LocalPrior
 
-PyTree = Any
 LOG_2PI = math.log(2 * math.pi)
 
 

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.tree import Select
+from credo.core.typing import PyTree
 from credo.errors import Refusal
 from credo.methods.laplace.curvature.dense_block import DenseBlockSums
 from credo.methods.laplace.curvature.diagonal import DiagonalSums
@@ -19,7 +20,6 @@ from credo.methods.laplace.curvature.paths import Arrays, arrays
 from credo.methods.laplace.curvature.prior import one_scale
 from credo.methods.laplace.curvature.taps import Taps, find_taps, output_layer, require_all
 
-PyTree = Any
 STRUCTURES = ("auto", "full", "kfac", "diagonal", "last_layer", "low_rank")
 FULL_SIZE = 2000  # parameters up to which the whole matrix is taken where nothing is said
 FULL_LIMIT = 20_000  # beyond this the whole matrix takes gigabytes

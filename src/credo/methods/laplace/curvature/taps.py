@@ -13,11 +13,10 @@ import jax.numpy as jnp
 from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.tree import Select, matches, struct
+from credo.core.typing import PyTree
 from credo.errors import InputError, Refusal
 from credo.methods.laplace.curvature.interpret import read_program
 from credo.methods.laplace.curvature.paths import Arrays, arrays, replaced
-
-PyTree = Any
 
 
 @struct

@@ -28,8 +28,8 @@ import jax
 import jax.numpy as jnp
 
 from credo.core.noise import normals
+from credo.core.typing import PyTree
 
-PyTree = Any
 SAMPLERS = ("langevin", "hamiltonian", "leapfrog", "gradient")
 LogDensity = Callable[[PyTree], jax.Array]
 
