@@ -327,9 +327,9 @@ def _command(context: typer.Context) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    from credo.storage.records import write_whole
+    from credo.storage.atomic_write import write_file
 
-    write_whole(path, text)
+    write_file(path, text)
     say(f"Written: {path}")
 
 

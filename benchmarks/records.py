@@ -18,7 +18,7 @@ import numpy as np
 
 from credo.errors import ArtifactError
 from credo.storage.archives import read_json
-from credo.storage.records import write_whole
+from credo.storage.atomic_write import write_file
 
 
 class Records:
@@ -43,7 +43,7 @@ class Records:
         """Keep a record, with the time of day."""
         if self.folder is not None:
             stamped = record | {"written": datetime.now(UTC).isoformat(timespec="seconds")}
-            write_whole(self.folder / _file(name), json.dumps(stamped, indent=1))
+            write_file(self.folder / _file(name), json.dumps(stamped, indent=1))
 
     def all(self, benchmark: str) -> list[dict[str, Any]]:
         """All records of a benchmark, by name."""
@@ -52,7 +52,7 @@ class Records:
     def pack(self, benchmark: str, path: Path) -> None:
         """Write all records of a benchmark into one file."""
         lines = (f"{json.dumps(name)}: {json.dumps(record)}" for name, record in self._all(benchmark).items())
-        write_whole(path, "{\n" + ",\n".join(lines) + "\n}\n")
+        write_file(path, "{\n" + ",\n".join(lines) + "\n}\n")
 
     def _all(self, benchmark: str) -> dict[str, dict[str, Any]]:
         files = self.folder.glob(f"{benchmark}-*.json") if self.folder is not None and self.folder.is_dir() else ()

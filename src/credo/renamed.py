@@ -33,13 +33,13 @@ PACKAGES = {
 # Where the modules of a package went: folder → modules; a module that changed its name, too, as old=new.
 MODULES = {
     ("", "core"): "programs",
-    ("", "storage"): "locks archives codec=serialisation folders tensors",
+    ("", "storage"): "locks archives codec=serialisation folders=atomic_write tensors",
     ("", "storage.run_directory"): "artifacts=write runs=read",
     ("", "tables"): "recipes=model",
     ("training", "storage"): "sealed",
     ("data", "training"): "batches",
     ("data", "evaluation"): "group_folds",
-    ("applications", "storage"): "records",
+    ("applications", "storage"): "records=atomic_write",
     ("applications", "tables"): "tables=effects",
     ("data", "tables.read"): "tables=files binary_tables=binary excel_tables=excel text_tables=text parse number_forms",
     ("data", "tables.columns"): "kinds roles shown decode",

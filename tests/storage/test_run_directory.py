@@ -390,7 +390,7 @@ def test_every_file_of_a_run_is_its_own(saved):
 @pytest.mark.parametrize("exchange", [True, False])
 def test_an_earlier_run_is_replaced_and_what_is_the_users_stays(exchange, saved, run, monkeypatch):
     if not exchange:
-        monkeypatch.setattr("credo.storage.folders._exchange", lambda one, other: False)
+        monkeypatch.setattr("credo.storage.atomic_write._exchange", lambda one, other: False)
     for name in ("report.html", "effects_2.png", "heldout.safetensors", "predictions.csv"):
         (run / name).write_text("old")
     (run / "mine" / "deep").mkdir(parents=True)

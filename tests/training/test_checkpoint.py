@@ -120,7 +120,7 @@ def test_links_pipes_and_devices_are_not_read(copy):
     for path in records(copy):
         path.unlink()
         os.mkfifo(path)
-    with pytest.raises(ArtifactError, match="is not a file"):
+    with pytest.raises(ArtifactError, match="is not a regular file"):
         resumed(copy)
 
 

@@ -7,8 +7,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-from credo.errors import ArtifactError, InputError, Unwritable
+from credo.errors import ArtifactError, InputError
 from credo.storage.archives import read_json
+from credo.storage.atomic_write import write_file
 
 CHECKPOINT = "checkpoint"
 
@@ -41,17 +42,8 @@ class Job:
 
     def write(self, run: Path) -> None:
         """Put the job into the run's checkpoint folder, whole or not at all."""
-        path = job_file(run)
-        part = path.with_name(f".{path.name}.{os.getpid()}")
         plain = dataclasses.asdict(self)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            part.write_text(json.dumps(plain | {"seal": _seal(plain)}, indent=1), encoding="utf-8")
-            os.replace(part, path)
-        except OSError as error:
-            raise Unwritable(f"Cannot write to {run}: {error.strerror or error}; make room first.") from error
-        finally:
-            part.unlink(missing_ok=True)
+        write_file(job_file(run), json.dumps(plain | {"seal": _seal(plain)}, indent=1))
 
     def check_table(self) -> None:
         """Raise a sentence where the table is gone or is another one."""

@@ -20,7 +20,7 @@ from credo.cli.duration import Stopwatch, announced
 from credo.cli.job import CHECKPOINT, Job, job_file
 from credo.cli.score import confusion_of, predictive_at, scores_of, true_targets
 from credo.errors import InputError, Refusal, Unwritable
-from credo.storage.folders import check_replaceable
+from credo.storage.atomic_write import check_replaceable
 from credo.storage.run_directory.write import PAGES, is_run, save_fit
 from credo.tables.auto import AUTO, chosen_for, settle
 from credo.tables.auto.honest import checked, with_units

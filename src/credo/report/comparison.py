@@ -11,7 +11,7 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 from credo.report.html import Section, bullets, gallery, page, paragraphs, table
 from credo.report.style import CYCLE, INK, MUTED, dress, legend, plain
 from credo.report.told import digits, spans, tell
-from credo.storage.records import write_whole
+from credo.storage.atomic_write import write_file
 
 COLUMNS = {
     "log_likelihood": "log-likelihood",
@@ -164,5 +164,5 @@ def marks(found: Any) -> str:
 
 def write_comparison(found: Any, name: str, out: Path) -> Path:
     """Write the page and return where it is."""
-    write_whole(out, comparison_page(found, name))
+    write_file(out, comparison_page(found, name))
     return out

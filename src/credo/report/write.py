@@ -1,7 +1,5 @@
 """One page for one run or several, written whole or not at all."""
 
-import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
@@ -12,6 +10,7 @@ from credo.report.compare import comparison
 from credo.report.html import Section, page
 from credo.report.run import RunData
 from credo.report.sections import run_sections, short_sections
+from credo.storage.atomic_write import replaced_file
 
 MOST_BYTES = 2_500_000  # of all figures of a page, which must open on a phone
 
@@ -55,16 +54,8 @@ def write_report(runs: Sequence[RunData], out: Path | str) -> Path:
     target = Path(out)
     text = render(runs)
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}-")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
-                file.write(text)
-            os.chmod(name, 0o644)
-            os.replace(name, target)
-        except BaseException:
-            os.unlink(name)
-            raise
+        with replaced_file(target) as part:
+            part.write_text(text, encoding="utf-8", errors="replace")
     except OSError as error:
         raise InputError(
             f"The report cannot be written to {target}: {error.strerror}; choose another --out."

@@ -6,9 +6,6 @@ their bytes.
 
 import hashlib
 import json
-import os
-import stat
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -16,6 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from credo.errors import ArtifactError
+from credo.storage.archives import Damaged, regular_file
+from credo.storage.atomic_write import replaced_file
 from credo.storage.tensors import read_tensors, write_tensors
 
 PIECE_BYTES = 2**20
@@ -25,7 +24,8 @@ MOST_RECORD = 2**28  # bytes of a record: no fit writes one as large
 def write_record(path: Path, document: dict[str, Any]) -> None:
     """Write a document whose first line is the digest of the rest."""
     content = json.dumps(document).encode()
-    _whole(path, lambda part: part.write_bytes(hashlib.sha256(content).hexdigest().encode() + b"\n" + content))
+    with replaced_file(path) as part:
+        part.write_bytes(hashlib.sha256(content).hexdigest().encode() + b"\n" + content)
 
 
 def read_record(path: Path) -> dict[str, Any]:
@@ -43,10 +43,10 @@ def write_arrays(path: Path, arrays: dict[str, Any]) -> dict[str, Any]:
     held = {name: np.ascontiguousarray(np.asarray(x)) for name, x in arrays.items()}
     # As bytes: the file format does not know every type of JAX.
     plain = {name: x.reshape(-1).view(np.uint8) for name, x in held.items()}
-    found: list[str] = []
-    _whole(path, lambda part: found.append(write_tensors(part, plain)))
+    with replaced_file(path) as part:
+        digest = write_tensors(part, plain)
     kinds = {name: [x.dtype.name, list(np.shape(arrays[name]))] for name, x in held.items()}
-    return {"sha256": found[0], "arrays": kinds}
+    return {"sha256": digest, "arrays": kinds}
 
 
 def read_arrays(path: Path, known: dict[str, Any]) -> dict[str, np.ndarray]:
@@ -74,27 +74,11 @@ def _short(path: Path) -> str:
 
 
 def _opened(path: Path) -> BinaryIO:
-    """Open a regular file: a link may lead anywhere, and a pipe or device may never end."""
     try:
-        flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-        file = os.fdopen(os.open(path, flags), "rb")
+        return regular_file(path).open("rb")
     except FileNotFoundError as error:
         raise ArtifactError(f"{_short(path)} is missing") from error
+    except Damaged as error:  # which begins with the file's name
+        raise ArtifactError(f"{path.parent.name}/{error}") from error
     except OSError as error:
         raise ArtifactError(f"{_short(path)} cannot be read: {error.strerror}") from error
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        file.close()
-        raise ArtifactError(f"{_short(path)} is not a file")
-    return file
-
-
-def _whole(path: Path, write: Callable[[Path], Any]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        write(part)
-        with open(part, "rb") as file:
-            os.fsync(file.fileno())
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)

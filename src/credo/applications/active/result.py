@@ -10,7 +10,7 @@ import numpy as np
 
 from credo.errors import ArtifactError, InputError
 from credo.storage.archives import read_json
-from credo.storage.records import write_whole
+from credo.storage.atomic_write import write_file
 
 FILE = "active.json"
 HIGHER = {"accuracy": True, "log_likelihood": True, "rmse": False}
@@ -71,7 +71,7 @@ class ActiveLearning:
         """Save what is known so far; the file appears whole or not at all."""
         known = {k: v for k, v in dataclasses.asdict(dataclasses.replace(self, fit=None)).items() if k != "fit"}
         text = json.dumps({"settings": settings, **known}, indent=1) + "\n"
-        write_whole(folder / FILE, text)
+        write_file(folder / FILE, text)
 
     @staticmethod
     def read(folder: Path, settings: dict[str, Any]) -> "ActiveLearning | None":

@@ -10,7 +10,7 @@ import numpy as np
 
 from credo.errors import ArtifactError, InputError
 from credo.storage.archives import read_arrays, read_json
-from credo.storage.records import write_whole
+from credo.storage.atomic_write import write_file
 
 FILE = "study.json"
 
@@ -71,10 +71,10 @@ class Record:
             return
         packed = io.BytesIO()
         np.savez_compressed(packed, allow_pickle=False, **arrays)
-        write_whole(self._place(model, name), packed.getvalue())
+        write_file(self._place(model, name), packed.getvalue())
 
     def finish(self, table: dict[str, Any]) -> None:
         """Write the settings, and the table once it is there."""
         if self.folder is None:
             return
-        write_whole(self.folder / FILE, json.dumps({"settings": self.settings, **table}, indent=1) + "\n")
+        write_file(self.folder / FILE, json.dumps({"settings": self.settings, **table}, indent=1) + "\n")

@@ -9,7 +9,7 @@ from typing import Any
 from credo.applications.optimise.space import Point, Space
 from credo.errors import ArtifactError, CredoError
 from credo.storage.archives import read_json
-from credo.storage.records import write_whole
+from credo.storage.atomic_write import write_file
 
 FILE = "optimise.json"
 
@@ -38,7 +38,7 @@ def write(folder: Path, settings: dict[str, Any], history: list[Evaluation], pen
     """Save a search; the file appears whole or not at all."""
     told = [{"point": e.point, "value": None if e.failed else e.value, "message": e.message} for e in history]
     text = json.dumps({"settings": settings, "history": told, "pending": pending}, indent=1) + "\n"
-    write_whole(folder / FILE, text)
+    write_file(folder / FILE, text)
 
 
 def read(folder: Path) -> tuple[Space, dict[str, Any], list[Evaluation], list[Point]]:

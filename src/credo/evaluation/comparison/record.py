@@ -10,7 +10,7 @@ import numpy as np
 
 from credo.errors import ArtifactError, InputError
 from credo.storage.archives import Damaged, parse_json, read_arrays, read_json
-from credo.storage.records import write_whole
+from credo.storage.atomic_write import write_file
 
 PLAN = "comparison.json"
 
@@ -36,7 +36,7 @@ class Store:
         elif folder.is_dir() and any(folder.iterdir()):
             raise InputError(f"The folder {folder} exists and is not a comparison; choose another one.")
         else:
-            write_whole(path, json.dumps({"format": "credo-comparison", "version": 1, "fingerprint": fingerprint}))
+            write_file(path, json.dumps({"format": "credo-comparison", "version": 1, "fingerprint": fingerprint}))
 
     def _place(self, model: str, fold: int) -> Path:
         assert self.folder is not None
@@ -60,7 +60,7 @@ class Store:
         held = io.BytesIO()
         arrays: dict[str, Any] = {f"rows_{name}": values for name, values in cell["rows"].items()}
         np.savez(held, facts=np.array(json.dumps(facts)), **arrays)
-        write_whole(self._place(model, fold), held.getvalue())
+        write_file(self._place(model, fold), held.getvalue())
 
 
 def _cell(arrays: dict[str, np.ndarray]) -> dict[str, Any]:

@@ -13,12 +13,12 @@ import numpy as np
 from credo.core.checks import a_place, a_word, list_of, or_none, share, whole
 from credo.errors import InputError
 from credo.storage.archives import document_digest
+from credo.storage.atomic_write import replaced_folder
 from credo.storage.export.arrays import numbers
 from credo.storage.export.assemble import assemble
 from credo.storage.export.portable.load import FILES, FORMAT, VERSION
 from credo.storage.export.stablehlo import program
 from credo.storage.export.subject import subject_of
-from credo.storage.folders import replaced_folder
 from credo.storage.run_directory.write import versions
 
 

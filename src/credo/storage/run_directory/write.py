@@ -33,7 +33,7 @@ from credo.core.tree import take
 from credo.errors import Refusal
 from credo.storage import serialisation as codec
 from credo.storage.archives import read_json
-from credo.storage.folders import replaced_folder
+from credo.storage.atomic_write import replaced_folder
 from credo.storage.run_directory.read import FORMAT, open_run, shapes_of
 from credo.storage.tensors import write_tensors
 from credo.training.fit import Fit

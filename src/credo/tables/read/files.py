@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from credo.errors import InputError
+from credo.storage.atomic_write import replaced_file
 from credo.tables.read.binary import ARROW_ENDINGS, PARQUET_ENDINGS, brief, read_binary
 from credo.tables.read.excel import EXCEL_ENDINGS, read_excel
 from credo.tables.read.text import TEXT_ENDINGS, read_text
@@ -68,15 +69,12 @@ def write_table(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
     if not path.parent.is_dir():
         raise InputError(f"Cannot write the table {path}: there is no folder {path.parent}; make it first.")
     _check_names(path, [str(name) for name in frame.columns])
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        _write(frame, part, ending)
-        os.replace(part, path)
+        with replaced_file(path) as part:
+            _write(frame, part, ending)
     except OSError as error:
         reason = error.strerror or str(error)
         raise InputError(f"Cannot write the table {path}: {reason}; choose another place.") from error
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _ending(path: Path, endings: tuple[str, ...]) -> str:

@@ -1,4 +1,4 @@
-"""Folders that appear whole or not at all."""
+"""Files and folders that appear whole or not at all."""
 
 import ctypes
 import os
@@ -13,6 +13,28 @@ from typing import Any
 from credo.errors import InputError, Unwritable
 
 _ONE_AT_A_TIME = threading.RLock()  # threads of a process share the names of what they build
+
+
+@contextmanager
+def replaced_file(path: Path) -> Iterator[Path]:
+    """A new file to fill, which takes the place of `path` when the block ends without an error; its folder is made."""
+    part = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield part
+        _flush(part)
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def write_file(path: Path, content: str | bytes) -> None:
+    """Put a text or bytes into a file, in place of what it held; Unwritable where that cannot be."""
+    try:
+        with replaced_file(path) as part:
+            part.write_bytes(content.encode() if isinstance(content, str) else content)
+    except OSError as error:
+        raise Unwritable(f"Cannot write {path}: {error.strerror or error}; make room first.") from error
 
 
 @contextmanager
@@ -50,12 +72,12 @@ def replaced_folder(
             shutil.rmtree(building, ignore_errors=True)
 
 
-def check_replaceable(folder: Path, is_run: Callable[[Path], bool]) -> None:
+def check_replaceable(folder: Path, is_run: Callable[[Path], bool], kind: str = "a credo run") -> None:
     """Raise a sentence where something that credo did not write stands at this place."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file; choose another folder to write to.")
     if folder.is_dir() and any(folder.iterdir()) and not is_run(folder):
-        raise InputError(f"The folder {folder} exists and is not a credo run; choose another one.")
+        raise InputError(f"The folder {folder} exists and is not {kind}; choose another one.")
 
 
 def _swap(building: Path, folder: Path, aside: Path, keep: tuple[str, ...]) -> None:
