@@ -1,21 +1,16 @@
-"""The one table of methods. Everything that lists or names methods reads it; importing it imports no JAX."""
+"""The table of methods."""
 
-import difflib
-import importlib
 from dataclasses import dataclass
 from typing import Any
 
-from credo.errors import InputError
+from credo.registry.table import Entry, Table
 
 
 @dataclass(frozen=True)
-class Row:
+class Row(Entry):
     """One method.
 
     Attributes:
-        name: what users write.
-        builder: "module:Class".
-        summary: one sentence.
         capability: ids of the capability list.
         exact_on: what its answer equals on a Bayesian linear model: "posterior", "gaussian" (in closed form),
             "weighted" (draws with weights, which may say that they failed),
@@ -26,9 +21,6 @@ class Row:
             that.
     """
 
-    name: str
-    builder: str
-    summary: str
     capability: str
     exact_on: str
     quick: tuple[tuple[str, Any], ...] = ()  # settings that are enough on the small problems of the tests
@@ -40,11 +32,6 @@ class Row:
     def quick_settings(self) -> dict[str, Any]:
         """Settings for small problems."""
         return dict(self.quick)
-
-    def load(self) -> Any:
-        """The method's class."""
-        module, _, attribute = self.builder.partition(":")
-        return getattr(importlib.import_module(module), attribute)
 
 
 ROWS = (
@@ -305,29 +292,15 @@ ROWS = (
     ),
 )
 
-METHODS = {row.name: row for row in ROWS}
+METHODS = Table("method", ROWS)
 CLASSES = {row.builder.partition(":")[2]: row for row in ROWS}
-
-
-def did_you_mean(name: str, known: Any) -> str:
-    """ " Did you mean 'x'?" or nothing."""
-    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
-    return f" Did you mean {close[0]!r}?" if close else ""
-
-
-def find(name: str) -> Row:
-    """The row of a method, with a hint where the name is unknown."""
-    if name in METHODS:
-        return METHODS[name]
-    raise InputError(
-        f"Unknown method {name!r}.{did_you_mean(name, METHODS)} `credo methods` lists them: {', '.join(METHODS)}."
-    )
+find = METHODS.find
 
 
 def build_method(method: Any, **settings: Any) -> Any:
     """A method from its registry name, its class or itself."""
     if isinstance(method, str):
-        method = find(method).load()
+        method = METHODS.find(method).load()
     if isinstance(method, type):
         return method(**settings)
     return method
@@ -335,5 +308,5 @@ def build_method(method: Any, **settings: Any) -> Any:
 
 def method_name(method: Any) -> str:
     """The registry name of a method object, or its class name."""
-    row = CLASSES.get(type(method).__name__)
+    row = METHODS.row_of(method)
     return row.name if row else type(method).__name__.lower()

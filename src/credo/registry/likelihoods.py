@@ -1,0 +1,66 @@
+"""The table of likelihoods: what targets each describes, and what it is called."""
+
+from dataclasses import dataclass
+
+from credo.registry.table import Part, Table
+
+TASKS = ("regression", "binary", "multiclass", "count")
+
+
+@dataclass(frozen=True)
+class LikelihoodRow(Part):
+    """One likelihood. A builder whose first argument is `num_classes` is given the number of classes.
+
+    Attributes:
+        tasks: what targets it describes; the first row of a task is its default.
+    """
+
+    tasks: tuple[str, ...]
+
+
+LIKELIHOODS = Table("likelihood", (
+    LikelihoodRow(
+        "gaussian", "credo.likelihoods.gaussian:gaussian", "Numbers with normal noise of one size.",
+        "Gaussian", "gaussian:0.1", ("regression",),
+    ),
+    LikelihoodRow(
+        "student_t", "credo.likelihoods.student_t:student_t", "Numbers with heavy-tailed noise that outliers do not bend.",
+        "StudentT", "student_t:4", ("regression",),
+    ),
+    LikelihoodRow(
+        "heteroscedastic", "credo.likelihoods.heteroscedastic:heteroscedastic",
+        "Numbers with normal noise whose size depends on the inputs.",
+        "Heteroscedastic", "heteroscedastic:0.01", ("regression",),
+    ),
+    LikelihoodRow(
+        "heteroscedastic_t", "credo.likelihoods.heteroscedastic_t:heteroscedastic_t",
+        "Numbers with heavy-tailed noise whose size depends on the inputs.",
+        "HeteroscedasticT", "heteroscedastic_t:5", ("regression",),
+    ),
+    LikelihoodRow(
+        "bernoulli", "credo.likelihoods.bernoulli:bernoulli", "Two classes: the logistic of one output.",
+        "Bernoulli", "bernoulli", ("binary",),
+    ),
+    LikelihoodRow(
+        "categorical", "credo.likelihoods.categorical:categorical", "Several classes: softmax of the outputs.",
+        "Categorical", "categorical", ("binary", "multiclass"),
+    ),
+    LikelihoodRow(
+        "mislabelled", "credo.likelihoods.mislabelled:mislabelled", "Classes of which a share is labelled wrongly.",
+        "Mislabelled", "mislabelled:0.02", ("binary", "multiclass"),
+    ),
+    LikelihoodRow(
+        "negative_binomial", "credo.likelihoods.negative_binomial:negative_binomial",
+        "Counts whose variance exceeds their mean.",
+        "NegativeBinomial", "negative_binomial", ("count",),
+    ),
+    LikelihoodRow(
+        "poisson", "credo.likelihoods.poisson:poisson", "Counts whose variance is their mean.",
+        "Poisson", "poisson", ("count",),
+    ),
+))  # fmt: skip
+
+
+def likelihoods_of(*tasks: str) -> list[str]:
+    """Names of the likelihoods of some tasks, the default of the first one first."""
+    return [row.name for row in LIKELIHOODS.values() if set(tasks) & set(row.tasks)]

@@ -1,0 +1,36 @@
+"""The table of built-in networks."""
+
+from dataclasses import dataclass
+
+from credo.registry.table import Part, Table
+
+
+@dataclass(frozen=True)
+class NetworkRow(Part):
+    """One network.
+
+    Attributes:
+        inputs: what it takes: "rows" [n, features] as a table has, "images" [n, height, width, channels] or
+            "sequences" [n, time, features].
+    """
+
+    inputs: str = "rows"
+
+
+NETWORKS = Table("network", (
+    NetworkRow(
+        "mlp", "credo.networks.mlp:mlp", "A multilayer perceptron: widths of its layers, activation, dropout.",
+        "MLP", "mlp:50,50:tanh",
+    ),
+    NetworkRow(
+        "shallow", "credo.networks.shallow:shallow", "One layer of nodes, with a linear part beside it.",
+        "Shallow", "shallow:8",
+    ),
+    NetworkRow("lenet", "credo.networks.convnet:lenet", "The convolutional network LeNet-5.", "LeNet", "", "images"),
+    NetworkRow("vgg", "credo.networks.convnet:vgg", "Convolutions of 3 × 3 in stages.", "VGG", "", "images"),
+    NetworkRow(
+        "resnet20", "credo.networks.resnet:resnet20", "A residual network for small images.", "ResNet", "", "images"
+    ),
+    NetworkRow("lstm", "credo.networks.recurrent:lstm", "A long short-term memory.", "Recurrent", "", "sequences"),
+    NetworkRow("gru", "credo.networks.recurrent:gru", "A gated recurrent unit.", "Recurrent", "", "sequences"),
+))  # fmt: skip

@@ -1,0 +1,80 @@
+"""What every registry is: rows by name, whose builders are strings, so that reading a table imports none of them."""
+
+import difflib
+import importlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from credo.errors import InputError
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A row of a registry.
+
+    Attributes:
+        name: what users write.
+        builder: "module:callable", a class or a function.
+        summary: one sentence.
+    """
+
+    name: str
+    builder: str
+    summary: str
+
+    def load(self) -> Any:
+        """The builder itself."""
+        module, _, attribute = self.builder.partition(":")
+        return getattr(importlib.import_module(module), attribute)
+
+
+@dataclass(frozen=True)
+class Part(Entry):
+    """A row of a part of a model: a likelihood, a prior or a network.
+
+    Attributes:
+        makes: the class of what the builder gives, in the builder's module.
+        example: how the command line names one.
+    """
+
+    makes: str
+    example: str
+
+
+R = TypeVar("R", bound=Entry)
+
+
+class Table(dict[str, R], Generic[R]):
+    """The rows of one kind by name, in the order in which they are listed."""
+
+    def __init__(self, kind: str, rows: Iterable[R]):
+        super().__init__({row.name: row for row in rows})
+        self.kind = kind
+
+    def find(self, name: str, among: Iterable[str] | None = None) -> R:
+        """The row of this name, with a hint where there is none.
+
+        Args:
+            name: what was asked for.
+            among: the names that may be asked for here; all where None.
+        """
+        names = list(self if among is None else among)
+        if name in names:
+            return self[name]
+        raise InputError(f"Unknown {self.kind} {name!r}.{did_you_mean(name, names)} There are {', '.join(names)}.")
+
+    def row_of(self, item: Any) -> R | None:
+        """The first row that makes objects of this one's class."""
+        kind = type(item)
+        for row in self.values():
+            module, _, built = row.builder.partition(":")
+            if (kind.__module__, kind.__name__) == (module, row.makes if isinstance(row, Part) else built):
+                return row
+        return None
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """ " Did you mean 'x'?" or nothing."""
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    return f" Did you mean {close[0]!r}?" if close else ""
