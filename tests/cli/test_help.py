@@ -1,5 +1,6 @@
 """Help is quick, complete and needs no JAX."""
 
+import json
 import os
 import subprocess
 import sys
@@ -102,3 +103,19 @@ def test_a_wrong_command_line_is_one_sentence(args, words, credo):
     assert words in result.stderr
     assert result.stderr.count("\n") == 1
     assert "--help" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("kind", "line"),
+    [
+        ("methods", "nuts "),
+        ("likelihoods", "student_t "),
+        ("priors", "(horseshoe:0.1)"),
+        ("networks", "(mlp:50,50:tanh)"),
+    ],
+)
+def test_every_table_is_listed(kind, line):
+    result = CliRunner().invoke(app, ["methods", kind])
+    assert result.exit_code == 0
+    assert line in result.stdout
+    assert {"name", "summary"} <= set(json.loads(CliRunner().invoke(app, ["methods", kind, "--json"]).stdout)[0])

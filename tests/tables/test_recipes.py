@@ -7,6 +7,7 @@ import pytest
 import credo
 from credo.errors import InputError
 from credo.likelihoods import Bernoulli, Categorical, Gaussian, NegativeBinomial, Poisson, StudentT
+from credo.registry import LIKELIHOODS, NETWORKS, PRIORS
 from credo.tables import model as recipes
 from credo.tables.encode.encoder import TableEncoder
 
@@ -140,3 +141,55 @@ def test_known_noise_is_on_the_scale_of_the_table():
 def test_model_options_that_do_not_fit(which, options, words):
     with pytest.raises(InputError, match=words):
         recipes.table_model(which, options=options)
+
+
+@pytest.mark.parametrize("row", [*LIKELIHOODS.values(), *PRIORS.values(), *NETWORKS.values()], ids=lambda row: row.name)
+def test_every_part_is_named_in_words_as_its_row_says(row):
+    """What the example makes is of the row's class, and the row of such an object is found again."""
+    table = next(t for t in (LIKELIHOODS, PRIORS, NETWORKS) if row in t.values())
+    parse = {
+        "likelihood": lambda text: recipes.parse_likelihood(text, row.tasks[0], 3),
+        "prior": recipes.parse_prior,
+        "network": recipes.parse_network,
+    }[table.kind]
+    if not row.example:
+        with pytest.raises(InputError, match=r"build it in Python|takes (images|sequences); one of a table"):
+            parse(row.name)
+        return
+    made = parse(row.example)
+    assert type(made).__name__ == row.makes
+    assert table.row_of(made) is next(r for r in table.values() if r.makes == row.makes)
+    assert row.summary.endswith(".")
+
+
+def test_priors_in_words():
+    horseshoe = recipes.parse_prior("horseshoe:0.05,known=true,slab_df=3")
+    assert (horseshoe.global_scale, horseshoe.known, horseshoe.slab_df) == (0.05, True, 3.0)
+    assert recipes.parse_prior("hierarchical:inverse_gamma(2,1),global") == credo.priors.hierarchical(
+        credo.priors.inverse_gamma(2.0, 1.0), "global"
+    )
+    assert recipes.parse_prior("hierarchical:half_cauchy,per=array").per == "array"
+    several = recipes.parse_prior("by_path:*/bias=normal(0.1),hidden_0/*=scale_mixture(0.5,1,0.1),*=fan_in_normal")
+    assert several.globs == ("*/bias", "hidden_0/*", "*")
+    assert [type(p).__name__ for p in several.priors] == ["Normal", "ScaleMixture", "FanInNormal"]
+    hierarchy = recipes.parse_prior("node_hierarchy:hidden_scale=2,output_scale=(3,1)")
+    assert hierarchy == credo.priors.node_hierarchy(hidden_scale=2.0, output_scale=(3.0, 1.0))
+    assert recipes.parse_prior("normal(0.5)") == recipes.parse_prior("normal:0.5") == credo.priors.normal(0.5)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("horseshoe:scale=1", "horseshoe has no setting 'scale'; it has global_scale"),
+        ("horseshoe:often", "horseshoe is written as horseshoe:0.1, got 'horseshoe:often'"),
+        ("hierarchical:normal(1)", "expects a prior of scales"),
+        ("by_path:*=normal(1", "Brackets do not match"),
+        ("by_path:*=0.1", "expects a prior for"),
+        ("by_path", "at least one glob"),
+        ("as_prior:runs", "more than words can say"),
+        ("horsesho:0.1", "Did you mean 'horseshoe'"),
+    ],
+)
+def test_priors_in_words_that_do_not_fit(text, words):
+    with pytest.raises(InputError, match=words):
+        recipes.parse_prior(text)

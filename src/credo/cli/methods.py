@@ -1,19 +1,36 @@
-"""`credo methods`: the table of methods."""
+"""`credo methods`: the tables of methods, likelihoods, priors, networks and metrics."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from credo.cli.console import emit
+from credo.errors import InputError
 
 
-def methods(as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False) -> None:
-    """List the inference methods."""
-    from credo.registry import ROWS
+def methods(
+    kind: Annotated[
+        str, typer.Argument(help="methods, likelihoods, priors or networks.", metavar="[KIND]")
+    ] = "methods",
+    as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
+) -> None:
+    """List the inference methods, or likelihoods, priors or networks and how `--set` and `--network` name them."""
+    from credo.registry import LIKELIHOODS, METHODS, NETWORKS, PRIORS, Table, did_you_mean
 
+    tables: dict[str, Table[Any]] = {
+        "methods": METHODS,
+        "likelihoods": LIKELIHOODS,
+        "priors": PRIORS,
+        "networks": NETWORKS,
+    }
+    if kind not in tables:
+        raise InputError(f"Unknown kind {kind!r}.{did_you_mean(kind, tables)} There are {', '.join(tables)}.")
+    table = tables[kind]
+    shown = ("name", "summary", "capability", "exact_on", "tasks", "inputs", "example")
     if as_json:
-        emit([{name: getattr(row, name) for name in ("name", "summary", "capability", "exact_on")} for row in ROWS])
+        emit([{key: value for key, value in vars(row).items() if key in shown} for row in table.values()])
         return
-    width = max(len(row.name) for row in ROWS)
-    for row in ROWS:
-        print(f"{row.name:<{width}}  {row.summary}")
+    width = max(map(len, table))
+    for row in table.values():
+        example = vars(row).get("example", "")
+        print(f"{row.name:<{width}}  {row.summary}{f' ({example})' if example else ''}")

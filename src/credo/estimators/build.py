@@ -1,25 +1,27 @@
 """From plain parameters (names, lists, dicts) to the parts of a model and a method."""
 
 import dataclasses
-import math
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 
-from credo import likelihoods
 from credo.core.likelihood import Likelihood
 from credo.core.network import Network
 from credo.errors import InputError
 from credo.networks import mlp
-from credo.registry import did_you_mean, find
+from credo.registry import did_you_mean, find, likelihoods_of
 from credo.tables.auto import Choice, choose, without_likelihood
-from credo.tables.model import METHOD, default_prior, parse_likelihood, parse_network, parse_prior, recipe
+from credo.tables.model import (
+    METHOD,
+    default_prior,
+    num_parameters,
+    parse_likelihood,
+    parse_network,
+    parse_prior,
+    recipe,
+)
 
-LIKELIHOODS = {
-    "regressor": ("gaussian", "heteroscedastic", "heteroscedastic_t", "student_t", "poisson", "negative_binomial"),
-    "classifier": ("bernoulli", "categorical", "mislabelled"),
-}
+LIKELIHOODS = {"regressor": likelihoods_of("regression", "count"), "classifier": likelihoods_of("binary", "multiclass")}
 
 
 class Asked(NamedTuple):
@@ -41,7 +43,7 @@ def decided(asked: Asked, task: str, inputs: np.ndarray, outputs: int) -> Asked:
     size = None
     if asked.network is not None and words is None:
         heads = {"regression": 2 * outputs, "multiclass": outputs}.get(task, 1)
-        size = num_parameters(make_network(asked.network), inputs, heads)
+        size = num_parameters(make_network(asked.network), inputs.shape[1], heads)
     choice = choose(task, *inputs.shape, outputs=outputs, network=words, parameters=size)
     # A network of one's own has as many outputs as it has, and with a share of wrong labels two classes need two.
     own_head = not (asked.network is None or isinstance(asked.network, str | list | tuple))
@@ -59,12 +61,6 @@ def decided(asked: Asked, task: str, inputs: np.ndarray, outputs: int) -> Asked:
         choice.batch_size if asked.batch_size is None else asked.batch_size,
         choice._replace(settings=own, rivals=() if asked.prior is not None else choice.rivals),
     )
-
-
-def num_parameters(network: Any, inputs: np.ndarray, outputs: int) -> int:
-    """Of any network, without making one."""
-    made = jax.eval_shape(lambda x: network.init(jax.random.key(0), x, outputs).params, inputs[:1].astype(np.float32))
-    return sum(math.prod(x.shape) for x in jax.tree.leaves(made))
 
 
 def make_network(network: Any, method: Any = METHOD) -> Any:
@@ -105,11 +101,7 @@ def make_likelihood(likelihood: Any, kind: str, num_classes: int | None = None, 
     if likelihood is None:
         likelihood = known[0] if num_classes in (None, 2) else "categorical"
     if isinstance(likelihood, str):
-        if likelihood not in known:
-            hint = did_you_mean(likelihood, known)
-            raise InputError(f"A {kind} has no likelihood {likelihood!r}.{hint} It takes {', '.join(known)}.")
-        build = getattr(likelihoods, likelihood)
-        return build(num_classes) if likelihood in ("categorical", "mislabelled") else build()
+        return parse_likelihood(likelihood, kind, num_classes or 0, known)
     if not isinstance(likelihood, Likelihood) or (likelihood.kind == "classes") != (kind == "classifier"):
         wanted = "classes" if kind == "classifier" else "numbers"
         raise InputError(f"A {kind} takes a likelihood for {wanted}, such as {', '.join(known)}; got {likelihood!r}.")

@@ -1,13 +1,10 @@
 """The likelihood that a task gets when nobody says otherwise."""
 
+import inspect
+
 from credo.core.likelihood import Likelihood
 from credo.errors import InputError
-from credo.likelihoods.bernoulli import bernoulli
-from credo.likelihoods.categorical import categorical
-from credo.likelihoods.gaussian import gaussian
-from credo.likelihoods.negative_binomial import negative_binomial
-
-TASKS = ("regression", "binary", "multiclass", "count")
+from credo.registry import LIKELIHOODS, TASKS, likelihoods_of
 
 
 def default_likelihood(task: str, num_classes: int | None = None) -> Likelihood:
@@ -23,14 +20,11 @@ def default_likelihood(task: str, num_classes: int | None = None) -> Likelihood:
         >>> default_likelihood("multiclass", num_classes=3)
         Categorical(num_classes=3)
     """
-    if task == "regression":
-        return gaussian(noise="learned")
-    if task == "binary":
-        return bernoulli()
-    if task == "count":
-        return negative_binomial()
-    if task != "multiclass":
+    if task not in TASKS:
         raise InputError(f"Unknown task {task!r}; choose one of {', '.join(TASKS)}.")
+    build = LIKELIHOODS[likelihoods_of(task)[0]].load()
+    if "num_classes" not in inspect.signature(build).parameters:
+        return build()
     if num_classes is None:
         raise InputError("A multiclass task needs num_classes.")
-    return categorical(num_classes)
+    return build(num_classes)

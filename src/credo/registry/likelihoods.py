@@ -24,7 +24,7 @@ LIKELIHOODS = Table("likelihood", (
         "Gaussian", "gaussian:0.1", ("regression",),
     ),
     LikelihoodRow(
-        "student_t", "credo.likelihoods.student_t:student_t", "Numbers with heavy-tailed noise that outliers do not bend.",
+        "student_t", "credo.likelihoods.student_t:student_t", "Numbers with heavy tails, which outliers do not bend.",
         "StudentT", "student_t:4", ("regression",),
     ),
     LikelihoodRow(

@@ -12,9 +12,11 @@ class NetworkRow(Part):
     Attributes:
         inputs: what it takes: "rows" [n, features] as a table has, "images" [n, height, width, channels] or
             "sequences" [n, time, features].
+        prior: its prior in tables where nobody says otherwise, in words; "": `fan_in_normal` at the method's scale.
     """
 
     inputs: str = "rows"
+    prior: str = ""
 
 
 NETWORKS = Table("network", (
@@ -24,7 +26,7 @@ NETWORKS = Table("network", (
     ),
     NetworkRow(
         "shallow", "credo.networks.shallow:shallow", "One layer of nodes, with a linear part beside it.",
-        "Shallow", "shallow:8",
+        "Shallow", "shallow:8", prior="node_hierarchy",
     ),
     NetworkRow("lenet", "credo.networks.convnet:lenet", "The convolutional network LeNet-5.", "LeNet", "", "images"),
     NetworkRow("vgg", "credo.networks.convnet:vgg", "Convolutions of 3 × 3 in stages.", "VGG", "", "images"),

@@ -25,7 +25,7 @@ PRIORS = Table("prior", (
         "Horseshoe", "horseshoe:0.1",
     ),
     Part(
-        "hierarchical", "credo.priors.hierarchical:hierarchical", "Normal with scales that are learned, group by group.",
+        "hierarchical", "credo.priors.hierarchical:hierarchical", "Normal, its scales learned group by group.",
         "Hierarchical", "hierarchical:inverse_gamma(2,1),layer",
     ),
     Part(

@@ -52,17 +52,11 @@ class Table(dict[str, R], Generic[R]):
         super().__init__({row.name: row for row in rows})
         self.kind = kind
 
-    def find(self, name: str, among: Iterable[str] | None = None) -> R:
-        """The row of this name, with a hint where there is none.
-
-        Args:
-            name: what was asked for.
-            among: the names that may be asked for here; all where None.
-        """
-        names = list(self if among is None else among)
-        if name in names:
+    def find(self, name: str) -> R:
+        """The row of this name, with a hint where there is none."""
+        if name in self:
             return self[name]
-        raise InputError(f"Unknown {self.kind} {name!r}.{did_you_mean(name, names)} There are {', '.join(names)}.")
+        raise InputError(f"Unknown {self.kind} {name!r}.{did_you_mean(name, self)} There are {', '.join(self)}.")
 
     def row_of(self, item: Any) -> R | None:
         """The first row that makes objects of this one's class."""

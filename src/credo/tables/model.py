@@ -5,19 +5,21 @@ import math
 import sys
 import types
 import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 
-from credo import likelihoods, priors
+from credo import priors
 from credo.core.model import Model
+from credo.core.network import Network
+from credo.core.tree import size
 from credo.errors import InputError
 from credo.likelihoods.defaults import default_likelihood
-from credo.networks.mlp import MLP, mlp
-from credo.networks.shallow import Shallow, shallow
-from credo.registry import did_you_mean, find
+from credo.registry import LIKELIHOODS, NETWORKS, PRIORS, TASKS, did_you_mean, find, likelihoods_of
 from credo.tables.encode.encoder import TableEncoder
+from credo.tables.words import built, name_and_rest, parts
 
 METHOD = "bayes_by_backprop"
 
@@ -38,27 +40,13 @@ RECIPES = {
     "gibbs": Recipe("shallow:8"),
     "reversible_jump": Recipe("shallow:12"),
 }
-PRIORS: dict[str, Callable[..., Any]] = {
-    "normal": priors.normal,
-    "fan_in_normal": priors.fan_in_normal,
-    "laplace": priors.laplace,
-    "student_t": priors.student_t,
-    "scale_mixture": priors.scale_mixture,
-    "node_hierarchy": priors.node_hierarchy,
-}
-LIKELIHOODS: dict[str, tuple[str, ...]] = {
-    "regression": ("gaussian", "student_t", "heteroscedastic", "heteroscedastic_t"),
-    "binary": ("bernoulli", "categorical", "mislabelled"),
-    "multiclass": ("categorical", "mislabelled"),
-    "count": ("negative_binomial", "poisson"),
-}
 MODEL_OPTIONS = ("prior", "likelihood", "noise", "temperature")
 MAY_BE_ZERO = ("warmup", "jitter", "beta", "fresh")
 
 
-def parse_network(text: str) -> MLP | Shallow:
-    """A network from "mlp:50,50" or "mlp:50,50:tanh" ("mlp:" alone is a linear model), or from "shallow:8" or
-    "shallow:8:intercept:tanh": one hidden layer, what stands beside it, its activation.
+def parse_network(text: str) -> Any:
+    """A network of rows from "mlp:50,50" or "mlp:50,50:tanh" ("mlp:" alone is a linear model), or from "shallow:8" or
+    "shallow:8:intercept:tanh": arguments of its builder with colons between.
 
     Example:
         >>> parse_network("mlp:50,20:tanh").widths
@@ -66,17 +54,19 @@ def parse_network(text: str) -> MLP | Shallow:
         >>> parse_network("shallow:8").beside
         'linear'
     """
-    name, *rest = text.replace(" ", "").split(":")
-    if name == "shallow" and 1 <= len(rest) <= 3 and rest[0].isdecimal():
-        return shallow(int(rest[0]), *rest[1:])
-    widths = [width for width in rest[0].split(",") if width] if rest else []
-    if name != "mlp" or not 1 <= len(rest) <= 2 or not all(width.isdecimal() for width in widths):
-        raise InputError(
-            f'Unknown network {text!r}: write "mlp:50,50" or, with an activation, "mlp:50,50:tanh", or "shallow:8" for '
-            "one layer of nodes beside a linear part."
-        )
-    activation = rest[1] if len(rest) > 1 else "relu"
-    return mlp([int(width) for width in widths], activation)
+    name, colon, rest = text.replace(" ", "").partition(":")
+    row = NETWORKS.get(name)
+    if row is None or row.inputs != "rows" or not colon:
+        examples = " or ".join(row.example for row in NETWORKS.values() if row.inputs == "rows")
+        what = "is not known" if row is None else f"takes {row.inputs}"
+        raise InputError(f"The network {text!r} {what}; one of a table's rows is written as {examples}.")
+    return built(row, rest.split(":"), text)
+
+
+def num_parameters(network: Network, features: int, outputs: int) -> int:
+    """Weights of a network of rows, without making one."""
+    inputs = jax.ShapeDtypeStruct((1, features), np.float32)
+    return size(jax.eval_shape(lambda x: network.init(jax.random.key(0), x, outputs).params, inputs))
 
 
 def parse_value(text: str) -> int | float | bool | str:
@@ -201,20 +191,19 @@ def table_model(
 
 
 def default_prior(task: str, method: Any = METHOD, network: Any = None) -> Any:
-    """The prior of a table's network: a fan-in scaled normal, wider for classes, whose logits may have to be large; the
-    node hierarchy for a shallow network."""
-    if isinstance(network, Shallow):
-        return priors.node_hierarchy()
+    """The prior of a table's network: a fan-in scaled normal, wider for classes, whose logits may have to be large; or
+    the network's own."""
+    row = NETWORKS.row_of(network)
+    if row and row.prior:
+        return parse_prior(row.prior)
     usual = recipe(method)
     return priors.fan_in_normal(usual.scale if task in ("regression", "count") else usual.class_scale)
 
 
 def parse_prior(text: Any) -> Any:
-    """A prior from its name and numbers: "normal:1.0", "student_t:3,1"."""
-    name, numbers = _name_and_numbers(text, "prior", "normal:1.0")
-    if name not in PRIORS:
-        raise InputError(f"Unknown prior {name!r}.{did_you_mean(name, PRIORS)} There are {', '.join(PRIORS)}.")
-    return _called(PRIORS[name], numbers, text)
+    """A prior from its name and arguments: "normal:1.0", "student_t:3,1", "hierarchical:half_cauchy(0.5),global"."""
+    name, rest = name_and_rest(text)
+    return built(PRIORS.find(name), parts(rest), text)
 
 
 def _likelihood(encoder: TableEncoder, text: Any, noise: Any) -> Any:
@@ -235,16 +224,21 @@ def _centred(likelihood: Any, encoder: TableEncoder) -> Any:
     return dataclasses.replace(likelihood, offset=float(np.log(encoder.count_mean)))
 
 
-def parse_likelihood(text: Any, task: str = "regression", num_classes: int = 0) -> Any:
-    """A likelihood of a task from its name and numbers: "student_t:4", "heteroscedastic:0.01"."""
-    name, numbers = _name_and_numbers(text, "likelihood", "student_t:4")
-    known = LIKELIHOODS[task]
-    if name not in known:
-        raise InputError(
-            f"A {task} target has no likelihood {name!r}.{did_you_mean(name, known)} It takes {', '.join(known)}."
-        )
-    own = [num_classes, *numbers] if task in ("binary", "multiclass") and name != "bernoulli" else numbers
-    return _called(getattr(likelihoods, name), own, text)
+def parse_likelihood(text: Any, task: str = "regression", num_classes: int = 0, names: Sequence[str] = ()) -> Any:
+    """A likelihood from its name and arguments: "student_t:4", "heteroscedastic:0.01".
+
+    Args:
+        text: the words.
+        task: whose likelihoods there are to choose from, for the sentence also "regressor" or "classifier".
+        num_classes: of a task of classes.
+        names: the likelihoods to choose from, where not those of the task.
+    """
+    name, rest = name_and_rest(text)
+    names = names or likelihoods_of(task)
+    if name not in names:
+        whose = f"A {task} target" if task in TASKS else f"A {task}"
+        raise InputError(f"{whose} has no likelihood {name!r}.{did_you_mean(name, names)} It takes {', '.join(names)}.")
+    return built(LIKELIHOODS[name], parts(rest), text, num_classes=num_classes)
 
 
 def _with_noise(likelihood: Any, noise: Any, encoder: TableEncoder) -> Any:
@@ -258,18 +252,3 @@ def _with_noise(likelihood: Any, noise: Any, encoder: TableEncoder) -> Any:
     scale = noise / encoder.target_scale
     known = float(scale) if np.ndim(scale) == 0 else scale.astype(np.float32)
     return dataclasses.replace(likelihood, noise="known", scale=known)
-
-
-def _name_and_numbers(text: Any, what: str, example: str) -> tuple[str, list[float]]:
-    name, _, rest = str(text).partition(":")
-    try:
-        return name.strip(), [float(number) for number in rest.split(",")] if rest else []
-    except ValueError:
-        raise InputError(f"A {what} is written as {example}, got {text!r}.") from None
-
-
-def _called(builder: Callable[..., Any], numbers: list[float], text: Any) -> Any:
-    try:
-        return builder(*numbers)
-    except TypeError:
-        raise InputError(f"{text!r} has more numbers than {builder.__name__} takes.") from None

@@ -8,7 +8,6 @@ What size cannot tell a pilot decides.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -296,14 +295,10 @@ def count(network: str, task: str, features: int, outputs: int = 1) -> int:
         >>> count("mlp:50", "count", 3)
         251
     """
-    from credo.networks.mlp import MLP
-    from credo.tables.model import parse_network
+    from credo.tables.model import num_parameters, parse_network
 
-    found = parse_network(network)
-    hidden = found.widths if isinstance(found, MLP) else (found.num_nodes,)
     heads = {"regression": 2 * outputs, "multiclass": outputs}.get(task, 1)
-    widths = [features, *hidden, heads]
-    return sum((a + 1) * b for a, b in itertools.pairwise(widths))
+    return num_parameters(parse_network(network), features, heads)
 
 
 def _device() -> str:

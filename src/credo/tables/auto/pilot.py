@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from credo.registry import NETWORKS, build_method
 from credo.tables.auto.choice import (
     CHAINS,
     FOLDS,
@@ -105,7 +106,6 @@ def chosen_for_model(model: Model, data: Any, budget: Any, seed: int, measure: b
     """
     import numpy as np
 
-    from credo.registry import build_method
     from credo.tables.auto.choice import choose_for_model
     from credo.tables.auto.honest import units_of, with_units
     from credo.training.fit import seconds
@@ -141,11 +141,10 @@ def compete(
         seed: of folds and fits.
         groups: a number for the group of each row, where no group may lie on both sides.
     """
-    from credo.networks.shallow import Shallow
-
     if not choice.rivals:
         return choice
-    if isinstance(model_with(dict(choice.rivals[0])).network, Shallow):
+    row = NETWORKS.row_of(model_with(dict(choice.rivals[0])).network)
+    if row and row.prior:
         return choice._replace(rivals=())  # its usual prior is of another kind than the rivals
     folds = _folds(len(data[1]), seed, groups)
     if len(folds) < 2:
@@ -235,7 +234,6 @@ def _scores(
     import numpy as np
 
     from credo.core.batch import Batch
-    from credo.registry import build_method
     from credo.training.many import fit_many
 
     parts = [_cut(model, table, own) for table, own in zip(tables, folds)]
