@@ -25,6 +25,7 @@ import numpy as np
 from optimisation_problems import PROBLEMS, objective
 
 from credo.applications.optimise import Optimizer
+from credo.storage.atomic_write import write_file
 
 LEAST = 1e-9  # regret: below it there is nothing to tell apart
 CLOSE = 1e-3  # likewise, where the smallest value is only the best that was found
@@ -68,11 +69,7 @@ def run(cell: Cell, options: argparse.Namespace) -> None:
             search.tell(points, [function(p) for p in points])
         found = {"values": [e.value for e in search.history], "seconds": seconds}
     found["cpu"] = used() - began
-    options.folder.mkdir(parents=True, exist_ok=True)
-    whole = place(cell, options)
-    partial = whole.with_suffix(".tmp")
-    partial.write_text(json.dumps(found) + "\n", encoding="utf-8")
-    partial.replace(whole)
+    write_file(place(cell, options), json.dumps(found) + "\n")
     print(f"{problem} {surrogate} seed {seed}: best {min(found['values']):.6g}", file=sys.stderr, flush=True)
 
 

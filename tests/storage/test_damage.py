@@ -17,15 +17,14 @@ import pytest
 import credo
 from benchmarks.records import Records
 from credo.applications.active.result import ActiveLearning
-from credo.applications.detection.record import Record
 from credo.applications.optimise import record as searches
 from credo.applications.optimise.record import Evaluation
 from credo.applications.optimise.space import Space
 from credo.cli.job import Job, read_job
 from credo.errors import CredoError
-from credo.evaluation.comparison.record import Store
 from credo.storage.archives import document_digest
 from credo.storage.export.portable.cells import PortableError
+from credo.storage.store import Store
 from damage import copied, files_of, spoil_bytes, spoil_document, spoil_place
 
 KEY = jax.random.key(0)
@@ -150,36 +149,39 @@ def _exports(seed: int, count: int, exported, place: Path) -> None:
 # ---------------------------------------------------------------------- records
 SPACE = Space.from_data({"a": {"type": "float", "low": 0, "high": 1}, "k": {"type": "int", "low": 1, "high": 9}})
 SETTINGS = {"seed": 0, "names": ["a"], "space": SPACE.to_data()}
-CELL = {"refused": "", "ok": True, "rows": {"log_likelihood": np.arange(5.0), "crps": np.ones(5)}}
+CELL = {"refused": "", "ok": True}, {"log_likelihood": np.arange(5.0), "crps": np.ones(5)}
 JOB = Job("t.csv", "0", ["y"], "auto", "map", None, {}, None, None, None, 0, 0.1, "error", None, None, None)
+
+
+def store_of(place: Path) -> Store:
+    return Store(place, "store.json", "a study", SETTINGS)
 
 
 @pytest.fixture(scope="module")
 def records(tmp_path_factory):
     """One of each kind of record that a long run leaves."""
     place = tmp_path_factory.mktemp("records") / "all"
-    Store(place / "compare", "f").write("map", 0, CELL)
+    store_of(place / "compare").write("map", *CELL)
     searches.write(place / "search", SETTINGS, [Evaluation({"a": 0.5, "k": 2}, 1.0)], [{"a": 0.1, "k": 3}])
-    ActiveLearning("bald", [1, 2], [2], {"rmse": [0.5]}, [1.0]).write(place / "active", SETTINGS)
-    Record(place / "study", SETTINGS).write("map", "", {"entropy": np.arange(4.0)})
+    ActiveLearning("bald", [1, 2], [2], {"rmse": [0.5]}, [1.0]).write(store_of(place / "active"))
     Records(place / "benchmark").write("uci-1", {"score": 1.0})
     JOB.write(place / "job")
     return place
 
 
 def _read_store(place: Path) -> None:
-    store = Store(place / "compare", "f")
-    found = store.read("map", 0)
-    assert found is None or np.array_equal(found["rows"]["log_likelihood"], np.arange(5.0))
-    store.write("map", 0, CELL)  # computed again
-    assert store.read("map", 0)["ok"]
+    store = store_of(place / "compare")
+    found = store.read("map")
+    assert bool(store.notes) == (found is None and (place / "compare" / "cells" / "map.record").exists())
+    assert found is None or (found[0] == CELL[0] and np.array_equal(found[1]["log_likelihood"], np.arange(5.0)))
+    store.write("map", *CELL)  # computed again
+    assert store.read("map")[0]["ok"]
 
 
 READERS = {
     "compare": _read_store,
     "search": lambda place: searches.read(place / "search"),
-    "active": lambda place: ActiveLearning.read(place / "active", SETTINGS),
-    "study": lambda place: Record(place / "study", SETTINGS).read("map", ""),
+    "active": lambda place: ActiveLearning.read(store_of(place / "active")),
     "benchmark": lambda place: Records(place / "benchmark").read("uci-1"),
     "job": lambda place: read_job(place / "job"),
 }

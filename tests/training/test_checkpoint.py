@@ -99,7 +99,7 @@ def test_a_flipped_bit_among_stored_draws_is_found(copy, whole):
 
 def test_damage_to_both_checkpoints_is_a_sentence(copy):
     flipped(min((copy / "segments").iterdir()))  # of the first draws: every checkpoint counts on it
-    with pytest.raises(ArtifactError, match=r"damaged \(segments/.* is not what the fit wrote\).*fit again"):
+    with pytest.raises(ArtifactError, match=r"damaged \(segments/.* is not what was written\).*fit again"):
         resumed(copy)
 
 

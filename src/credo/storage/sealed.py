@@ -1,7 +1,7 @@
-"""Files that are written whole or not at all, and read only where they are what was written.
+"""Files with a digest, which are read only where they are what was written.
 
-What is read of a checkpoint goes through here: regular files alone, their SHA-256 looked at before anything is made of
-their bytes.
+Checkpoints and stores go through here: regular files alone, their SHA-256 looked at before anything is made of their
+bytes.
 """
 
 import hashlib
@@ -19,6 +19,8 @@ from credo.storage.tensors import read_tensors, write_tensors
 
 PIECE_BYTES = 2**20
 MOST_RECORD = 2**28  # bytes of a record: no fit writes one as large
+# What a document that is none of ours makes of its reader.
+DAMAGE = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 
 
 def write_record(path: Path, document: dict[str, Any]) -> None:
@@ -33,9 +35,9 @@ def read_record(path: Path) -> dict[str, Any]:
     with _opened(path) as file:
         digest, _, content = file.read(MOST_RECORD).partition(b"\n")
     if hashlib.sha256(content).hexdigest().encode() != digest:
-        raise ArtifactError(f"{_short(path)} is not what the fit wrote")
-    found: dict[str, Any] = json.loads(content)
-    return found
+        raise ArtifactError(f"{_short(path)} is not what was written")
+    document: dict[str, Any] = json.loads(content)
+    return document
 
 
 def write_arrays(path: Path, arrays: dict[str, Any]) -> dict[str, Any]:
@@ -66,7 +68,7 @@ def check(path: Path, digest: str, start: int = 0, stop: int | None = None) -> N
             found.update(piece)
             left -= len(piece)
     if found.hexdigest() != digest:
-        raise ArtifactError(f"{_short(path)} is not what the fit wrote")
+        raise ArtifactError(f"{_short(path)} is not what was written")
 
 
 def _short(path: Path) -> str:

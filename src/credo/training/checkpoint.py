@@ -21,7 +21,7 @@ import numpy as np
 
 from credo.core.typing import PyTree
 from credo.errors import ArtifactError, InputError, Unwritable
-from credo.storage.sealed import check, read_arrays, read_record, write_arrays, write_record
+from credo.storage.sealed import DAMAGE, check, read_arrays, read_record, write_arrays, write_record
 from credo.training.host import Host
 
 FORMAT = 1
@@ -197,9 +197,6 @@ class Checkpoint:
         """Remove the folder: the run is finished and saved elsewhere."""
         self._last = None
         shutil.rmtree(self.folder, ignore_errors=True)
-
-
-DAMAGE = (KeyError, TypeError, ValueError, AttributeError, RecursionError)  # of a document that is none of ours
 
 
 def _digits(number: int) -> str:

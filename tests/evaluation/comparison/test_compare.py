@@ -167,9 +167,9 @@ def test_it_goes_on_where_it_was_stopped(frame, tmp_path, monkeypatch):
     whole = credo.compare(table, "y", **(how | {"folder": None}))
     for name in ("linear", "gp"):
         assert np.allclose(again.rowwise[name]["log_likelihood"], whole.rowwise[name]["log_likelihood"])
-    with pytest.raises(InputError, match="another comparison"):
+    with pytest.raises(InputError, match=r"other settings \(seed, table\)"):
         credo.compare(table, "y", **(how | {"seed": 1}))
-    cell = tmp_path / "cmp" / "cells" / "linear-0.npz"
+    cell = tmp_path / "cmp" / "cells" / "linear-0.record"
     for torn in (b"torn", cell.read_bytes()[:-40], b""):
         cell.write_bytes(torn)
         calls.clear()

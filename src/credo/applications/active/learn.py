@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -19,7 +18,7 @@ from credo.core.typing import PyTree
 from credo.errors import InputError
 from credo.evaluation import metrics
 from credo.registry import build_method
-from credo.storage.locks import locked
+from credo.storage.store import open_store
 from credo.training.config import plain
 from credo.training.fit import Fit, fit
 from credo.training.interrupt import part_of_more
@@ -97,10 +96,8 @@ def learn(
         "first": first.tolist(), "batch": batch, "candidates": candidates, "num_samples": num_samples, "steps": steps,
         "epochs": epochs, "batch_size": batch_size, "rows": total, "scored": test is not None,
     }  # fmt: skip
-    place = None if folder is None else Path(folder)
-    with locked(place):
-        before = None if place is None else ActiveLearning.read(place, settings)
-        result = before or ActiveLearning(acquisition, [int(r) for r in first], [], {}, [])
+    with open_store(folder, "active.json", "active learning", settings) as store:
+        result = ActiveLearning.read(store) or ActiveLearning(acquisition, [int(r) for r in first], [], {}, [])
         if len(result.rows) < budget and result.sizes[-1:] == [len(result.rows)]:
             result.forget_last()  # the budget was smaller then: the last fit is needed again, to choose
         targets = np.asarray(ask(np.array(result.rows)))
@@ -127,8 +124,7 @@ def learn(
                 targets = np.concatenate([targets, answers])
                 result.rows += [int(r) for r in new]
             result.seconds.append(time.perf_counter() - began)
-            if place is not None:
-                result.write(place, settings)
+            result.write(store)
             if callback is not None:
                 callback(result)
         return result

@@ -1,18 +1,14 @@
 """What active learning gives: which rows were labelled, and how well the model did with so many of them."""
 
 import dataclasses
-import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from credo.errors import ArtifactError, InputError
-from credo.storage.archives import read_json
-from credo.storage.atomic_write import write_file
+from credo.errors import InputError
+from credo.storage.store import Store
 
-FILE = "active.json"
 HIGHER = {"accuracy": True, "log_likelihood": True, "rmse": False}
 
 
@@ -67,38 +63,26 @@ class ActiveLearning:
         for values in self.scores.values():
             values.pop()
 
-    def write(self, folder: Path, settings: dict[str, Any]) -> None:
+    def write(self, store: Store) -> None:
         """Save what is known so far; the file appears whole or not at all."""
-        known = {k: v for k, v in dataclasses.asdict(dataclasses.replace(self, fit=None)).items() if k != "fit"}
-        text = json.dumps({"settings": settings, **known}, indent=1) + "\n"
-        write_file(folder / FILE, text)
+        known = dataclasses.asdict(dataclasses.replace(self, fit=None))
+        store.save(**{name: value for name, value in known.items() if name != "fit"})
 
     @staticmethod
-    def read(folder: Path, settings: dict[str, Any]) -> "ActiveLearning | None":
+    def read(store: Store) -> "ActiveLearning | None":
         """What an earlier run with the same settings saved; None where there is nothing."""
-        place = folder / FILE
-        if not place.exists():
+        if not store.path.exists():
             return None
-        try:
-            known = read_json(place)
+        known = store.content
+        with store.understood():
             found = ActiveLearning(
                 str(known["acquisition"]), [int(r) for r in known["rows"]], [int(s) for s in known["sizes"]],
                 {str(k): [float(x) for x in v] for k, v in known["scores"].items()},
                 [float(s) for s in known["seconds"]],
             )  # fmt: skip
-            before = dict(known["settings"])
             rounds = {len(found.sizes), len(found.seconds), *map(len, found.scores.values())}
             if len(rounds) > 1 or any(size > len(found.rows) for size in found.sizes) or min(found.rows, default=0) < 0:
                 raise ValueError("the rounds do not agree")
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
-            raise ArtifactError(
-                f"{place} is not a record of active learning: remove it or name another folder."
-            ) from error
-        changed = sorted(k for k in before.keys() | settings.keys() if before.get(k) != settings.get(k))
-        if changed:
-            raise InputError(
-                f"{folder} holds a run with other settings ({', '.join(changed)}): name another folder or repeat them."
-            )
         return found
 
 

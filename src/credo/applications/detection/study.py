@@ -1,20 +1,19 @@
 """A grid of models, attacks and scores, as one table that goes on where it stopped."""
 
 import hashlib
+import warnings
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 
 from credo.applications.detection.attacks import Attack, attack
-from credo.applications.detection.record import Record
 from credo.applications.detection.result import Study
 from credo.applications.detection.scores import CLASS_SCORES, suspicion
 from credo.core.predict import predict
 from credo.errors import InputError
-from credo.storage.locks import locked
+from credo.storage.store import Store, open_store
 from credo.training.config import plain
 
 
@@ -86,8 +85,7 @@ def study(
         "key": np.asarray(jax.random.key_data(key)).tolist(), "scores": list(scores), "num_samples": num_samples,
         "data": _digest(clean_validation, clean_test, labels, *others.values()),
     }  # fmt: skip
-    with locked(folder):
-        record = Record(None if folder is None else Path(folder), settings)
+    with open_store(folder, "study.json", "a study", settings) as store:
         key_draws, key_attack, key_boot = jax.random.split(key, 3)
         kept: dict[str, dict[str, dict[str, np.ndarray]]] = {}
         for model, fit in fits.items():
@@ -97,28 +95,42 @@ def study(
                 return {score: suspicion(predictive, score) for score in scores}
 
             clean = {f"validation {k}": v for k, v in measured(clean_validation).items()} | measured(clean_test)
-            kept[model] = {"": record.same(model, clean)}
+            kept[model] = {"": _same(store, model, clean)}
             for how, name in [*zip(hows, names), *((None, name) for name in others)]:
                 # Not all of an attack's settings are in its name, and a record is read only where all are the same.
                 cell = name if how is None else f"{name} {hashlib.sha256(repr(how).encode()).hexdigest()[:8]}"
-                known = record.read(model, cell)
-                if known is None:
-                    if how is None:
-                        known = measured(others[name])
-                    else:
-                        found = attack(key_attack, fit, clean_test, labels, how, num_samples=num_samples,
-                                       rows_at_once=rows_at_once)  # fmt: skip
-                        known = measured(found.inputs) | {"success": found.success, "open": found.open}
-                    record.write(model, cell, known)
-                kept[model][name] = known
+                before = store.read(f"{model}--{cell}")
+                if before is not None:
+                    kept[model][name] = before[1]
+                elif how is None:
+                    kept[model][name] = measured(others[name])
+                else:
+                    found = attack(key_attack, fit, clean_test, labels, how, num_samples=num_samples,
+                                   rows_at_once=rows_at_once)  # fmt: skip
+                    kept[model][name] = measured(found.inputs) | {"success": found.success, "open": found.open}
+                if before is None:
+                    store.write(f"{model}--{cell}", {}, kept[model][name])
                 if callback is not None:
                     callback(model, name)
         table = Study.of(
             key_boot, kept, dict(zip(names, [*hows, *(None for _ in others)])), list(scores), first, max_fpr=max_fpr,
             level=level, resamples=resamples,
         )  # fmt: skip
-        record.finish({"attacks": [plain(how) for how in hows], "others": list(others), "rows": table.rows})
+        for note in store.notes:
+            warnings.warn(note, RuntimeWarning, stacklevel=2)
+        store.save(attacks=[plain(how) for how in hows], others=list(others), rows=table.rows)
         return table
+
+
+def _same(store: Store, model: str, clean: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Clean scores are computed each time: where they differ from those kept, the model is another one."""
+    before = store.read(f"{model}--clean")
+    if before is None:
+        store.write(f"{model}--clean", {}, clean)
+        return clean
+    if any(not np.allclose(before[1].get(k, np.nan), v, rtol=1e-3, atol=1e-4) for k, v in clean.items()):
+        raise InputError(f"{store.folder} holds scores of another model named {model!r}: name another folder.")
+    return before[1]
 
 
 def _digest(*trees: Any) -> str:

@@ -1,15 +1,13 @@
 """What is known of a search, and its file."""
 
 import dataclasses
-import json
 import math
 from pathlib import Path
 from typing import Any
 
 from credo.applications.optimise.space import Point, Space
-from credo.errors import ArtifactError, CredoError
-from credo.storage.archives import read_json
-from credo.storage.atomic_write import write_file
+from credo.errors import ArtifactError
+from credo.storage.store import Store, write_document
 
 FILE = "optimise.json"
 
@@ -37,31 +35,19 @@ class Evaluation:
 def write(folder: Path, settings: dict[str, Any], history: list[Evaluation], pending: list[Point]) -> None:
     """Save a search; the file appears whole or not at all."""
     told = [{"point": e.point, "value": None if e.failed else e.value, "message": e.message} for e in history]
-    text = json.dumps({"settings": settings, "history": told, "pending": pending}, indent=1) + "\n"
-    write_file(folder / FILE, text)
+    write_document(folder / FILE, settings, {"history": told, "pending": pending})
 
 
 def read(folder: Path) -> tuple[Space, dict[str, Any], list[Evaluation], list[Point]]:
     """The space, settings, evaluations and pending points of a saved search."""
-    place = folder / FILE
-    try:
-        known = read_json(place)
-    except OSError as error:
-        raise ArtifactError(f"Cannot read {place}: {error.strerror or error}.") from error
-    except ValueError as error:
-        raise _foreign(place) from error
-    try:
-        settings = dict(known["settings"])
-        space = Space.from_data(settings["space"])
+    if not (folder / FILE).exists():
+        raise ArtifactError(f"Cannot read {folder / FILE}: there is no such file.")
+    store = Store(folder, FILE, "a search")
+    with store.understood():
+        space = Space.from_data(store.settings["space"])
         history = []
-        for item in known["history"]:
+        for item in store.content["history"]:
             value = math.nan if item["value"] is None else float(item["value"])
             history.append(Evaluation(space.checked(item["point"]), value, str(item["message"])))
-        pending = [space.checked(point) for point in known["pending"]]
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, CredoError) as error:
-        raise _foreign(place) from error
-    return space, settings, history, pending
-
-
-def _foreign(place: Path) -> ArtifactError:
-    return ArtifactError(f"{place} is not a record of a search: remove it or name another folder.")
+        pending = [space.checked(point) for point in store.content["pending"]]
+    return space, store.settings, history, pending

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -109,16 +108,16 @@ class Plan:
         self.notes = [note for note in (*read_notes, why, copies, *encoder.notes) if note]
         self.split_by, self.groups = groups, None if groups is None else group_codes(frame, groups)
 
-    def fingerprint(self) -> str:
-        """What a stored cell must agree with: the table, the folds and the settings, not the list of models."""
-        found = hashlib.sha256(json.dumps(self.how, sort_keys=True, default=str).encode())
+    def settings(self) -> dict[str, Any]:
+        """What a stored cell depends on: the settings, and a digest of table and folds; not the list of models."""
+        found = hashlib.sha256()
         for part in (part for fold in self.folds for part in fold):
             found.update(np.ascontiguousarray(part).tobytes())
         for column in self.frame.columns:
             found.update(f"{column!r}{self.frame[column].to_list()!r}".encode())
         if self.groups is not None:
             found.update(self.groups.tobytes())
-        return found.hexdigest()[:24]
+        return self.how | {"table": found.hexdigest()[:24]}
 
 
 def table_name(table: Any) -> str:

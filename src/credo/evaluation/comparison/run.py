@@ -7,10 +7,12 @@ from typing import Any
 from credo.evaluation.comparison import time_left
 from credo.evaluation.comparison.cell import run_cell
 from credo.evaluation.comparison.plan import Plan
-from credo.evaluation.comparison.record import Store
 from credo.evaluation.comparison.result import Comparison, summarised
-from credo.storage.locks import locked
+from credo.storage.atomic_write import check_replaceable
+from credo.storage.store import open_store
 from credo.training.progress import labelled
+
+FILE = "comparison.json"
 
 
 def compare(
@@ -94,14 +96,15 @@ def compare(
         split_by,
         drop,
     )
-    with locked(folder):
-        store = Store(None if folder is None else Path(folder), plan.fingerprint() if folder is not None else "")
+    if folder is not None:
+        check_replaceable(Path(folder), lambda place: (place / FILE).exists(), "a comparison")
+    with open_store(folder, FILE, "a comparison", plan.settings() if folder is not None else {}) as store:
         cells: dict[tuple[str, int], dict[str, Any]] = {}
         for model in plan.models:
             for fold in range(folds):
-                known = store.read(model, fold)
-                if known is not None:
-                    cells[model, fold] = known
+                kept = store.read(f"{model}-{fold}")
+                if kept is not None:
+                    cells[model, fold] = kept[0] | {"rows": kept[1]}
         # Fold by fold, so that a comparison that is stopped early has something to say about every model.
         left = [(model, fold) for fold in range(folds) for model in plan.models if (model, fold) not in cells]
         took = {cell: float(found["seconds"]) for cell, found in cells.items()}
@@ -111,7 +114,8 @@ def compare(
         how = plan.how | {"groups": plan.groups, "progress": None if announce is not None and jobs == 1 else False}
         work = [delayed(_named)(model, fold, plan.frame, plan.folds[fold], how) for model, fold in left]
         for model, fold, cell in Parallel(n_jobs=jobs, return_as="generator_unordered")(work):
-            store.write(model, fold, cell)
+            facts = {name: value for name, value in cell.items() if name != "rows"}
+            store.write(f"{model}-{fold}", facts, cell["rows"])
             cells[model, fold] = cell
             if callback is not None:
                 callback(model, fold, cell)
