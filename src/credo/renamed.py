@@ -34,6 +34,7 @@ PACKAGES = {
 MODULES = {
     ("", "core"): "programs",
     ("", "storage"): "locks archives codec=serialisation folders=atomic_write tensors",
+    ("likelihoods", "core"): "special",
     ("", "storage.run_directory"): "artifacts=write runs=read",
     ("", "tables"): "recipes=model",
     ("training", "storage"): "sealed",

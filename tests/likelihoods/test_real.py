@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import scipy.stats
 
+from credo.core.special import student_t_cdf
 from credo.likelihoods import gaussian, heteroscedastic, heteroscedastic_t, student_t
-from credo.likelihoods.special import student_t_cdf, student_t_sample
+from credo.likelihoods.variates import student_t_sample
 
 SIGMA = 0.3
 RAW = float(np.log(np.expm1(SIGMA - 1e-3)))  # the raw output whose scale is SIGMA

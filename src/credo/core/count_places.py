@@ -7,8 +7,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from credo.core.averages import MOST
 from credo.core.likelihood import Likelihood
-from credo.core.mixture import MOST, Flat, quantile
+from credo.core.mixture import Flat, quantile
 
 TAIL = 1e-6  # probability beyond either end
 GOLDEN = (math.sqrt(5) - 1) / 2

@@ -10,14 +10,13 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax.scipy.special import logsumexp
 
+from credo.core import averages
 from credo.core.likelihood import Likelihood
 from credo.core.posterior import Draws
 from credo.core.typing import PyTree
 
 Below = Callable[[jax.Array], jax.Array]  # is P(Y ≤ y) below the level?
-MOST = 1e18  # of a count: distribution functions go no further
 
 
 class Flat(NamedTuple):
@@ -39,63 +38,52 @@ def flatten(draws: Draws) -> Flat:
 
 
 def average(values: jax.Array, draws: Flat) -> jax.Array:
-    """Σ_k w_k v_k, summed as deviations from one draw: many large numbers would lose what separates them."""
-    weights = jax.nn.softmax(draws.log_weights)
-    return values[0] + jnp.tensordot(weights, values - values[0], 1)
+    """Σ_k w_k v_k."""
+    return averages.average(values, draws.log_weights)
 
 
 @jax.jit
 def moments(likelihood: Likelihood, draws: Flat) -> dict[str, jax.Array]:
-    """Mean, E[Var[y|f]] (aleatoric) and Var[E[y|f]] (epistemic), each centred before it is squared (G2)."""
+    """Mean, aleatoric and epistemic variance (see `averages.moments_of`)."""
     means = jax.vmap(likelihood.mean)(draws.params, draws.outputs)
-    mean = average(means, draws)
-    spread = average((means - mean) ** 2, draws)
-    noise = average(jax.vmap(likelihood.variance)(draws.params, draws.outputs), draws)
-    return {"mean": mean, "aleatoric": noise, "epistemic": spread}
+    variances = jax.vmap(likelihood.variance)(draws.params, draws.outputs)
+    return averages.moments_of(means, variances, draws.log_weights)
 
 
 @jax.jit
 def class_summary(likelihood: Any, draws: Flat) -> dict[str, jax.Array]:
-    """p, Std_k[p_k], total entropy H[p], aleatoric E[H[p_k]] and epistemic H[p] − E[H[p_k]] ≥ 0 (G2)."""
+    """Probabilities and entropies (see `averages.class_summary_of`)."""
     log_probs = jax.vmap(likelihood.log_probs)(draws.params, draws.outputs)
-    each = jnp.exp(log_probs)
-    mean = jnp.clip(average(each, draws), 0.0, 1.0)  # weights that were rounded sum to a little more than 1
-    std = jnp.sqrt(average((each - mean) ** 2, draws))
-    total = -jax.scipy.special.xlogy(mean, mean).sum(-1)
-    noise = average(jax.vmap(likelihood.entropy)(draws.params, draws.outputs), draws)
-    # Mutual information as the mean KL[p_k‖p], which cannot come out negative by cancellation.
-    log_mean = logsumexp(log_probs + draws.log_weights[:, None, None], axis=0)
-    divergence = jnp.where(each > 0, each * (log_probs - log_mean), 0.0).sum(-1)
-    known = jnp.maximum(average(divergence, draws), 0.0)
-    parts = {"mean": mean, "log_mean": log_mean, "probs_std": std}
-    return parts | {"entropy": total, "aleatoric": noise, "epistemic": known}
+    entropies = jax.vmap(likelihood.entropy)(draws.params, draws.outputs)
+    return averages.class_summary_of(log_probs, entropies, draws.log_weights)
 
 
 @jax.jit
 def log_prob(likelihood: Likelihood, draws: Flat, targets: jax.Array) -> jax.Array:
     """log Σ_k w_k p(y | f_k) [n]."""
     each = jax.vmap(likelihood.log_prob, (0, 0, None))(draws.params, draws.outputs, targets)
-    return logsumexp(each + draws.log_weights[:, None], axis=0)
+    return averages.log_average(each, draws.log_weights)
 
 
 @jax.jit
 def cdf(likelihood: Likelihood, draws: Flat, targets: jax.Array) -> jax.Array:
     """Σ_k w_k P(Y ≤ y | f_k) [n, k], entry by entry."""
-    found = average(jax.vmap(likelihood.cdf, (0, 0, None))(draws.params, draws.outputs, targets), draws)
-    return jnp.clip(found, 0.0, 1.0)
+    values = average(jax.vmap(likelihood.cdf, (0, 0, None))(draws.params, draws.outputs, targets), draws)
+    return jnp.clip(values, 0.0, 1.0)
 
 
 @jax.jit
 def quantile(likelihood: Likelihood, draws: Flat, level: jax.Array) -> jax.Array:
     """The smallest y with P(Y ≤ y) ≥ level [n, k], by bisection of the mixture's CDF."""
 
-    def below(y: jax.Array) -> jax.Array:
+    def below(y: jax.Array, _: Any = None) -> jax.Array:
         return cdf(likelihood, draws, y) < level
 
     found = moments(likelihood, draws)
     if likelihood.kind != "counts":
         return _quantile_of_reals(below, jnp.zeros_like(found["mean"]))
-    return _quantile_of_counts(below, found["mean"], jnp.sqrt(found["aleatoric"] + found["epistemic"]), level)
+    spread = jnp.sqrt(found["aleatoric"] + found["epistemic"])
+    return averages.count_quantile(below, found["mean"], spread, level)
 
 
 def _quantile_of_reals(below: Below, like: jax.Array) -> jax.Array:
@@ -119,35 +107,6 @@ def _quantile_of_reals(below: Below, like: jax.Array) -> jax.Array:
 
     top = jax.lax.bitcast_convert_type(jnp.full_like(like, 1e30), whole)
     return at(jax.lax.fori_loop(0, 8 * like.dtype.itemsize, halve, (-top, top))[1])
-
-
-def _quantile_of_counts(below: Below, mean: jax.Array, spread: jax.Array, level: jax.Array) -> jax.Array:
-    """Bisection over whole numbers between Cantelli's ends mean − spread √((1−p)/p) and mean + spread √(p/(1−p)).
-
-    Whole numbers are exact in single precision up to 2²⁴, however large mean and spread are: one draw that extrapolates
-    can make them huge and leave the quantile small. Halves are equal in log(y + 2), so that huge ends cost few steps.
-    """
-    # One draw may go beyond all numbers: then nothing is known of the ends. A level may round to 1.
-    mean = jnp.nan_to_num(mean, nan=MOST, posinf=MOST)
-    spread = jnp.maximum(jnp.nan_to_num(spread, nan=jnp.inf, posinf=jnp.inf), 1e-6)
-    slack = 1.0 + 0.01 * spread + 1e-5 * mean  # what rounding may have moved the ends by
-    low = jnp.floor(jnp.maximum(mean - spread * jnp.sqrt((1.0 - level) / level) - slack, -1.0))
-    high = jnp.floor(jnp.minimum(mean + spread * jnp.sqrt(level / (1.0 - level)) + slack, MOST))
-
-    def between(low: jax.Array, high: jax.Array) -> jax.Array:
-        return jnp.clip(jnp.floor(jnp.sqrt((low + 2.0) * (high + 2.0))) - 2.0, low + 1.0, high - 1.0)
-
-    def apart(ends: tuple[jax.Array, jax.Array]) -> jax.Array:
-        middle = between(*ends)
-        return ((middle > ends[0]) & (middle < ends[1])).any()
-
-    def halve(ends: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
-        low, high = ends
-        middle = between(low, high)
-        inside, lower = (middle > low) & (middle < high), below(middle)
-        return jnp.where(inside & lower, middle, low), jnp.where(inside & ~lower, middle, high)
-
-    return jax.lax.while_loop(apart, halve, (low, high))[1]
 
 
 @partial(jax.jit, static_argnames="num")

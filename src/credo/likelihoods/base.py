@@ -14,8 +14,6 @@ from credo.core.tree import leaf, struct
 from credo.core.typing import PyTree
 from credo.errors import InputError, Refusal
 
-HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
-
 
 class NoParameters:
     """A likelihood whose every number comes from the network: ν is empty."""

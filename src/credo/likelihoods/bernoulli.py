@@ -6,6 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from credo.core.densities import bernoulli_entropy, bernoulli_log_probs
+from credo.core.special import log_sigmoid
 from credo.core.tree import struct
 from credo.core.typing import PyTree
 from credo.likelihoods.base import Classes, class_targets
@@ -25,12 +27,12 @@ class Bernoulli(Classes):
 
     def log_probs(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """(log s(−f), log s(f)) [n, 2] with s the logistic function."""
-        return jax.nn.log_sigmoid(jnp.concatenate([-outputs, outputs], -1))
+        return bernoulli_log_probs(outputs)
 
     def log_prob(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
         """log s(±f)."""
         logit = outputs[..., 0]
-        return jax.nn.log_sigmoid(jnp.where(targets == 1, logit, -logit))
+        return log_sigmoid(jnp.where(targets == 1, logit, -logit))
 
     def variance(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """s(f) s(−f), the same for both classes [n, 2]."""
@@ -38,8 +40,7 @@ class Bernoulli(Classes):
 
     def entropy(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """H[p] = log(1 + e^−|f|) + |f| s(−|f|) in nats [n]: a sum of terms that are ≥ 0."""
-        size = jnp.abs(outputs[..., 0])
-        return jnp.log1p(jnp.exp(-size)) + size * jax.nn.sigmoid(-size)
+        return bernoulli_entropy(outputs)
 
     def sample(self, key: jax.Array, params: PyTree, outputs: jax.Array) -> jax.Array:
         """One class for every row [n]."""

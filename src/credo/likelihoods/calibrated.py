@@ -10,11 +10,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from credo.core.densities import categorical_entropy, overdispersion, tempered_log_probs
 from credo.core.likelihood import has_posterior
 from credo.core.tree import leaf, struct
 from credo.core.typing import PyTree
 from credo.likelihoods.base import Classes, diagonal
-from credo.likelihoods.categorical import categorical
 from credo.likelihoods.negative_binomial import NegativeBinomial
 
 
@@ -135,9 +135,8 @@ class Tempered(Corrected, Classes):
 
     def log_probs(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """log p(c) of every class [n, C]."""
-        own = jax.nn.log_softmax(self.inner.log_probs(params, outputs) / self.heat)
-        usual = jnp.asarray(self.log_frequencies, own.dtype)
-        return jnp.logaddexp(jnp.log1p(-self.share) + own, jnp.log(self.share) + usual)
+        inner = self.inner.log_probs(params, outputs)
+        return tempered_log_probs(inner, self.heat, self.share, jnp.asarray(self.log_frequencies, inner.dtype))
 
     def log_prob(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
         """log p(y | f)."""
@@ -150,8 +149,7 @@ class Tempered(Corrected, Classes):
 
     def entropy(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """H[p] in nats [n]."""
-        log_probs = self.log_probs(params, outputs)
-        return categorical(log_probs.shape[-1]).entropy({}, log_probs)
+        return categorical_entropy(self.log_probs(params, outputs))
 
     def sample(self, key: jax.Array, params: PyTree, outputs: jax.Array) -> jax.Array:
         """One class for every row [n]."""
@@ -184,9 +182,8 @@ class Overdispersed(Corrected):
     kind = "counts"
 
     def _wider(self, params: PyTree, outputs: jax.Array) -> NegativeBinomial:
-        square, mean = jnp.square(self.factor), jnp.maximum(self.inner.mean(params, outputs), 1e-30)
         inverse = jnp.exp(-self.inner.log_r(params)) if hasattr(self.inner, "log_r") else 0.0
-        wider = jnp.maximum((square - 1.0) / mean + square * inverse, 1e-8)
+        wider = overdispersion(self.factor, self.inner.mean(params, outputs), inverse)
         return NegativeBinomial("known", 1.0 / wider, offset=self.inner.offset)
 
     def log_prob(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:

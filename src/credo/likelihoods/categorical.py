@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from credo.core.checks import whole
+from credo.core.densities import categorical_entropy, categorical_log_probs
 from credo.core.tree import struct
 from credo.core.typing import PyTree
 from credo.likelihoods.base import Classes, class_targets, diagonal
@@ -28,7 +29,7 @@ class Categorical(Classes):
 
     def log_probs(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """f_c − log Σ_j exp(f_j) [n, C]."""
-        return jax.nn.log_softmax(outputs)
+        return categorical_log_probs(outputs)
 
     def log_prob(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
         """f_y − log Σ_j exp(f_j)."""
@@ -43,11 +44,7 @@ class Categorical(Classes):
 
     def entropy(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """H[p] = log Σ_j exp(d_j) − Σ_j p_j d_j in nats [n], with d = f − max f: terms ≥ 0 only."""
-        top = jax.nn.one_hot(outputs.argmax(-1), self.num_classes, dtype=bool)
-        gap = jnp.where(top, 0, outputs - outputs.max(-1, keepdims=True))
-        rest = jnp.where(top, 0, jnp.exp(gap))
-        others = rest.sum(-1)
-        return jnp.log1p(others) - jnp.where(rest > 0, rest * gap, 0).sum(-1) / (1 + others)
+        return categorical_entropy(outputs)
 
     def sample(self, key: jax.Array, params: PyTree, outputs: jax.Array) -> jax.Array:
         """One class for every row [n]."""

@@ -5,9 +5,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from credo.core.densities import normal_log_prob
 from credo.core.tree import struct
 from credo.core.typing import PyTree
-from credo.likelihoods.base import HALF_LOG_2PI, ScaleNoise, diagonal, known_or, log_normal_parameters, spread
+from credo.likelihoods.base import ScaleNoise, diagonal, known_or, log_normal_parameters, spread
 
 
 @struct
@@ -19,8 +20,7 @@ class Gaussian(ScaleNoise):
     def log_prob(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
         """−½ ((y − f)/σ)² − log σ − ½ log 2π, summed over the entries of y."""
         log_sigma = self.log_sigma(params)
-        z = (targets - outputs) * jnp.exp(-log_sigma)
-        return (-0.5 * z * z - (log_sigma + HALF_LOG_2PI)).sum(-1)
+        return normal_log_prob((targets - outputs) * jnp.exp(-log_sigma), log_sigma)
 
     def mean(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """f."""

@@ -7,10 +7,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from credo.core.special import HALF_LOG_2PI
 from credo.core.tree import leaf, struct
 from credo.core.typing import PyTree
 from credo.errors import InputError
-from credo.likelihoods.base import HALF_LOG_2PI, NoParameters, diagonal, real_targets
+from credo.likelihoods.base import NoParameters, diagonal, real_targets
 
 
 @struct

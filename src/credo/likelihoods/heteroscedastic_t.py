@@ -8,6 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from credo.core.densities import student_t_log_prob
+from credo.core.special import student_t_cdf
 from credo.core.tree import leaf, struct
 from credo.core.typing import PyTree
 from credo.errors import InputError
@@ -19,7 +21,7 @@ from credo.likelihoods.base import (
     real_targets,
     refuse_point,
 )
-from credo.likelihoods.special import student_t_cdf, student_t_sample
+from credo.likelihoods.variates import student_t_sample
 
 LEAST = 2.0  # degrees of freedom; at and below, the variance is infinite
 
@@ -94,10 +96,9 @@ class HeteroscedasticT:
 
     def log_prob(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
         """−½(ν+1) log(1 + z²/ν) − log(√ν B(½, ν/2)) − log σ with z = (y − m)/σ, summed over y's entries."""
-        df, sigma = self.freedom(params, outputs.dtype), self.sigma(outputs)
+        sigma = self.sigma(outputs)
         z = (targets - self.mean(params, outputs)) / sigma
-        log_norm = jnp.log(sigma) + jax.scipy.special.betaln(0.5, 0.5 * df) + 0.5 * jnp.log(df)
-        return (-0.5 * (df + 1) * jnp.log1p(z * z / df) - log_norm).sum(-1)
+        return student_t_log_prob(z, jnp.log(sigma), self.freedom(params, outputs.dtype))
 
     def mean(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """m, the first half of the outputs."""

@@ -9,11 +9,11 @@ import numpy as np
 
 from credo.core.checks import share as between
 from credo.core.checks import whole
+from credo.core.densities import categorical_entropy, mislabelled_log_probs
 from credo.core.tree import leaf, struct
 from credo.core.typing import PyTree
 from credo.errors import InputError
 from credo.likelihoods.base import Classes, class_targets, log_normal_parameters, log_normal_prior, refuse_point
-from credo.likelihoods.categorical import categorical
 
 START = 0.02  # where ε is learned from
 
@@ -78,9 +78,7 @@ class Mislabelled(Classes):
 
     def log_probs(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """log of (1 − ε) softmax(f)_c + ε/C [n, C]."""
-        logit = self.logit(params)
-        right = jax.nn.log_sigmoid(-logit) + jax.nn.log_softmax(outputs)
-        return jnp.logaddexp(right, jax.nn.log_sigmoid(logit) - jnp.log(float(self.num_classes)))
+        return mislabelled_log_probs(outputs, self.logit(params))
 
     def log_prob(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
         """log p(y | f)."""
@@ -93,7 +91,7 @@ class Mislabelled(Classes):
 
     def entropy(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """H[p] in nats [n]; that of `categorical` with log p as its outputs."""
-        return categorical(self.num_classes).entropy({}, self.log_probs(params, outputs))
+        return categorical_entropy(self.log_probs(params, outputs))
 
     def sample(self, key: jax.Array, params: PyTree, outputs: jax.Array) -> jax.Array:
         """One class for every row [n]."""

@@ -7,10 +7,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from credo.core.densities import (
+    negative_binomial_cdf,
+    negative_binomial_log_prob,
+    negative_binomial_variance,
+)
+from credo.core.special import log_rate, log_rate_slope
 from credo.core.tree import leaf, struct
 from credo.core.typing import PyTree
 from credo.likelihoods.base import (
-    HALF_LOG_2PI,
     checked_offset,
     count_targets,
     diagonal,
@@ -20,15 +25,7 @@ from credo.likelihoods.base import (
     refuse_point,
     weighted_moments,
 )
-from credo.likelihoods.special import (
-    betainc,
-    deviance,
-    log_rate,
-    log_rate_slope,
-    log_ratio,
-    poisson_sample,
-    stirling_error,
-)
+from credo.likelihoods.variates import poisson_sample
 
 
 @struct
@@ -96,16 +93,7 @@ class NegativeBinomial:
 
     def log_prob(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
         """log Γ(y+r)/(Γ(r) y!) + r log(r/(r+μ)) + y log(μ/(r+μ)), summed over the entries of y."""
-        eta, log_r = log_rate(outputs + self.offset), self.log_r(params)
-        mu, r = jnp.exp(eta), jnp.exp(log_r)
-        count = jnp.maximum(targets, 1)
-        log_count = jnp.log(count)
-        # Loader's form: each term is small where the density is large, so float32 serves for any y and r
-        shift = log_ratio(count, mu, r)
-        misfit = r * deviance(shift) + count * deviance(shift + eta - log_count)
-        stirling = stirling_error(r + count) - stirling_error(r) - stirling_error(count)
-        positive = stirling - misfit + 0.5 * (log_r - jnp.log(r + count) - log_count) - HALF_LOG_2PI
-        return jnp.where(targets > 0, positive, -r * jax.nn.softplus(eta - log_r)).sum(-1)
+        return negative_binomial_log_prob(log_rate(outputs + self.offset), self.log_r(params), targets)
 
     def mean(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """μ."""
@@ -113,15 +101,11 @@ class NegativeBinomial:
 
     def variance(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """μ + μ²/r."""
-        eta = log_rate(outputs + self.offset)
-        return jnp.exp(eta) + jnp.exp(2 * eta - self.log_r(params))
+        return negative_binomial_variance(log_rate(outputs + self.offset), self.log_r(params))
 
     def cdf(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
         """I_{r/(r+μ)}(r, ⌊y⌋ + 1), and 0 for y < 0."""
-        eta, log_r = log_rate(outputs + self.offset), self.log_r(params)
-        r, floor = jnp.broadcast_to(jnp.exp(log_r), eta.shape), jnp.clip(jnp.floor(targets), 0, 1e18)
-        below = betainc(r, floor + 1, jax.nn.sigmoid(log_r - eta), jax.nn.sigmoid(eta - log_r))
-        return jnp.where(targets < 0, 0, below)
+        return negative_binomial_cdf(log_rate(outputs + self.offset), self.log_r(params), targets)
 
     def sample(self, key: jax.Array, params: PyTree, outputs: jax.Array) -> jax.Array:
         """One count for every entry: a Poisson whose rate is gamma with shape r and mean μ."""

@@ -6,11 +6,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from credo.core.densities import student_t_log_prob
+from credo.core.special import student_t_cdf
 from credo.core.tree import leaf, struct
 from credo.core.typing import PyTree
 from credo.errors import InputError
 from credo.likelihoods.base import ScaleNoise, diagonal, known_or, log_normal_parameters, spread
-from credo.likelihoods.special import student_t_cdf, student_t_sample
+from credo.likelihoods.variates import student_t_sample
 
 
 @struct
@@ -21,12 +23,9 @@ class StudentT(ScaleNoise):
 
     def log_prob(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
         """−½(ν+1) log(1 + z²/ν) − log(√ν B(½, ν/2)) − log σ with z = (y − f)/σ, summed over y's entries."""
-        df = jnp.asarray(self.df, outputs.dtype)
         log_sigma = self.log_sigma(params)
         z = (targets - outputs) * jnp.exp(-log_sigma)
-        # betaln, because the difference of two log Γ loses all digits for large ν
-        log_norm = log_sigma + jax.scipy.special.betaln(0.5, 0.5 * df) + 0.5 * jnp.log(df)
-        return (-0.5 * (df + 1) * jnp.log1p(z * z / df) - log_norm).sum(-1)
+        return student_t_log_prob(z, log_sigma, jnp.asarray(self.df, outputs.dtype))
 
     def mean(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """f."""

@@ -10,13 +10,11 @@ import sys
 import jax
 import numpy as np
 import pytest
-from scipy import special as truth
 
 import credo
 from credo.errors import InputError, Refusal
 from credo.evaluation.recalibration.unseen import with_settings
 from credo.storage.export.assemble import assemble
-from credo.storage.export.portable import special
 from credo.storage.export.portable.cells import PortableError
 from exported import KEY, TARGETS, X, drawn, fitted, same
 
@@ -174,20 +172,6 @@ def test_modules_of_the_one_file_share_no_names():
 def targets_of(node):
     targets = node.targets if isinstance(node, ast.Assign) else []
     return [found.id for target in targets for found in ast.walk(target) if isinstance(found, ast.Name)]
-
-
-def test_special_functions():
-    """Against SciPy: exact ones to 1e-12, the approximations of large parameters to 1e-4."""
-    rng = np.random.default_rng(0)
-    a, b, x = rng.uniform(0.2, 30, 500), rng.uniform(0.2, 6.9, 500), rng.uniform(0, 1, 500)
-    rate = rng.uniform(0, 60, 500)
-    np.testing.assert_allclose(special.gammaincc(a, rate), truth.gammaincc(a, rate), rtol=0, atol=1e-12)
-    np.testing.assert_allclose(special.betainc(a, b, x, 1 - x), truth.betainc(a, b, x), rtol=0, atol=1e-12)
-    large = 10 ** rng.uniform(1.5, 4, 500)
-    rate = large * rng.uniform(0.5, 1.5, 500)
-    np.testing.assert_allclose(special.gammaincc(large, rate), truth.gammaincc(large, rate), rtol=0, atol=1e-4)
-    np.testing.assert_allclose(special.betainc(large, a, x, 1 - x), truth.betainc(large, a, x), rtol=0, atol=1e-4)
-    np.testing.assert_allclose(special.erf(x), truth.erf(x), rtol=1e-12)
 
 
 def test_what_numpy_cannot_do_is_refused(tmp_path):

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
     load_exported = _load
 
-# Loaded when first used: `portable` stands on NumPy alone, and importing it must not import JAX.
+# Loaded when first used.
 _NAMES = {"export": ("write", "export"), "load_exported": ("portable.load", "load")}
 
 

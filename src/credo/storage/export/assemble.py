@@ -3,8 +3,13 @@
 import ast
 from pathlib import Path
 
-PORTABLE = ("special", "networks", "likelihoods", "cells", "prediction", "load")
-MODULES = ("archives", *(f"export/portable/{name}" for name in PORTABLE))  # below storage
+MATHEMATICS = ("numpy_special", "special", "densities", "averages")
+PORTABLE = ("networks", "likelihoods", "cells", "prediction", "load")
+MODULES = (
+    *(f"core/{name}" for name in MATHEMATICS),
+    "storage/archives",
+    *(f"storage/export/portable/{name}" for name in PORTABLE),
+)
 HEAD = '''"""Exported predictors of credo without credo: `load(folder).predict(rows)`.
 
 Needs Python 3.11 and NumPy; predictors of the form "stablehlo" need JAX and flatbuffers as well. Files hold data only.
@@ -27,7 +32,7 @@ def assemble() -> str:
     imports: dict[str, None] = {}
     bodies = []
     for name in MODULES:
-        path = Path(__file__).parents[1] / f"{name}.py"
+        path = Path(__file__).parents[2] / f"{name}.py"
         text = path.read_text(encoding="utf-8")
         lines, rest = text.splitlines(), []
         nodes = ast.parse(text).body

@@ -1,24 +1,26 @@
-"""Likelihoods of NumPy arrays: mean, variance, distribution function and density of y for every draw of f."""
+"""Likelihoods of exported draws: settings and arrays put into the formulas that credo itself has."""
 
-import math
 from typing import Any
 
 import numpy as np
 
-from credo.storage.export.portable.special import (
-    HALF_LOG_2PI,
-    betainc,
-    deviance,
-    gammaincc,
-    log_gamma,
-    log_rate,
-    log_ratio,
-    logsumexp,
-    ndtr,
-    sigmoid,
-    softplus,
-    stirling_error,
+from credo.core.densities import (
+    bernoulli_entropy,
+    bernoulli_log_probs,
+    categorical_entropy,
+    categorical_log_probs,
+    mislabelled_log_probs,
+    negative_binomial_cdf,
+    negative_binomial_log_prob,
+    negative_binomial_variance,
+    normal_log_prob,
+    overdispersion,
+    poisson_cdf,
+    poisson_log_prob,
+    student_t_log_prob,
+    tempered_log_probs,
 )
+from credo.core.special import log_rate, namespace, student_t_cdf
 
 
 class Real:
@@ -36,7 +38,7 @@ class Real:
         """The centre and σ of y."""
         if self.scale is None:
             half = outputs.shape[-1] // 2
-            return outputs[..., :half], self.factor * (self.floor + softplus(outputs[..., half:]))
+            return outputs[..., :half], self.factor * (self.floor + np.logaddexp(outputs[..., half:], 0))
         return outputs, self.factor * np.broadcast_to(self.scale, outputs.shape)
 
     def mean(self, outputs: np.ndarray) -> np.ndarray:
@@ -52,25 +54,13 @@ class Real:
         """P(Y ≤ y | f)."""
         centre, sigma = self.parts(outputs)
         z = (y - centre) / sigma
-        if self.df is None:
-            return ndtr(z)
-        square = np.minimum(z * z, 1e30)
-        outer, inner = self.df / (self.df + square), square / (self.df + square)
-        central = square < 1
-        a, b = np.where(central, 0.5, 0.5 * self.df), np.where(central, 0.5 * self.df, 0.5)
-        beta = betainc(a, b, np.where(central, inner, outer), np.where(central, outer, inner))
-        tail = 0.5 * np.where(central, 1 - beta, beta)
-        return np.where(z < 0, tail, 1 - tail)
+        return namespace(z).ndtr(z) if self.df is None else student_t_cdf(self.df, z)
 
     def log_prob(self, outputs: np.ndarray, y: np.ndarray) -> np.ndarray:
         """log p(y | f) [draw, n], summed over the entries of y."""
         centre, sigma = self.parts(outputs)
-        z = (y - centre) / sigma
-        if self.df is None:
-            return (-0.5 * z * z - np.log(sigma) - HALF_LOG_2PI).sum(-1)
-        half = 0.5 * self.df
-        norm = log_gamma(half) + math.lgamma(0.5) - log_gamma(half + 0.5) + 0.5 * np.log(self.df)
-        return (-(half + 0.5) * np.log1p(z * z / self.df) - np.log(sigma) - norm).sum(-1)
+        z, log_sigma = (y - centre) / sigma, np.log(sigma)
+        return normal_log_prob(z, log_sigma) if self.df is None else student_t_log_prob(z, log_sigma, self.df)
 
 
 class Counts:
@@ -80,17 +70,17 @@ class Counts:
 
     def __init__(self, settings: dict[str, Any], arrays: dict[str, np.ndarray]):
         self.log_r: Any = _each_draw(arrays, "log_dispersion")
-        self.square = np.asarray(settings.get("correction", {}).get("factor", 1.0)) ** 2  # variance is so much larger
+        self.factor = np.asarray(settings.get("correction", {}).get("factor", 1.0))  # noise is so many times as wide
         self.offset = settings.get("offset", 0.0)
-        self.poisson = self.log_r is None and bool((self.square == 1).all())
+        self.corrected = bool((self.factor != 1).any())
+        self.poisson = self.log_r is None and not self.corrected
 
     def shape(self, eta: np.ndarray) -> np.ndarray:
         """log r of the negative binomial with this variance."""
-        if (self.square == 1).all():
-            return np.broadcast_to(self.log_r, eta.shape)
-        own = 0.0 if self.log_r is None else np.exp(-self.log_r)
-        mean = np.maximum(np.exp(eta), 1e-30)
-        return -np.log(np.maximum((self.square - 1) / mean + self.square * own, 1e-8))
+        if not self.corrected:
+            return self.log_r
+        inverse = 0.0 if self.log_r is None else np.exp(-self.log_r)
+        return -np.log(overdispersion(self.factor, np.exp(eta), inverse))
 
     def mean(self, outputs: np.ndarray) -> np.ndarray:
         """The rate."""
@@ -99,35 +89,17 @@ class Counts:
     def variance(self, outputs: np.ndarray) -> np.ndarray:
         """The rate μ, and μ²/r more under the negative binomial."""
         eta = log_rate(outputs + self.offset)
-        return np.exp(eta) if self.poisson else np.exp(eta) + np.exp(2 * eta - self.shape(eta))
+        return np.exp(eta) if self.poisson else negative_binomial_variance(eta, self.shape(eta))
 
     def cdf(self, outputs: np.ndarray, y: np.ndarray) -> np.ndarray:
         """P(Y ≤ y | f)."""
-        y = np.broadcast_to(y, outputs.shape)
-        count, eta = np.clip(np.floor(y), 0.0, 1e18) + 1, log_rate(outputs + self.offset)
-        if self.poisson:
-            below = gammaincc(count, np.exp(eta))
-        else:
-            log_r = self.shape(eta)
-            below = betainc(np.exp(log_r), count, sigmoid(log_r - eta), sigmoid(eta - log_r))
-        return np.where(y < 0, 0.0, below)
+        eta = log_rate(outputs + self.offset)
+        return poisson_cdf(np.exp(eta), y) if self.poisson else negative_binomial_cdf(eta, self.shape(eta), y)
 
     def log_prob(self, outputs: np.ndarray, y: np.ndarray) -> np.ndarray:
         """log p(y | f) [draw, n], summed over the entries of y."""
         eta = log_rate(outputs + self.offset)
-        mu, y, none = np.exp(eta), np.maximum(y, 1.0), y <= 0
-        log_y = np.log(y)
-        # Loader's form: y log λ − log y! cancels where counts are large
-        if self.poisson:
-            found = -y * deviance(eta - log_y) - stirling_error(y) - 0.5 * log_y - HALF_LOG_2PI
-            return np.where(none, -mu, found).sum(-1)
-        log_r = self.shape(eta)
-        r = np.exp(log_r)
-        shift = log_ratio(y, mu, r)
-        misfit = r * deviance(shift) + y * deviance(shift + eta - log_y)
-        stirling = stirling_error(r + y) - stirling_error(r) - stirling_error(y)
-        found = stirling - misfit + 0.5 * (log_r - np.log(r + y) - log_y) - HALF_LOG_2PI
-        return np.where(none, -r * softplus(eta - log_r), found).sum(-1)
+        return poisson_log_prob(eta, y) if self.poisson else negative_binomial_log_prob(eta, self.shape(eta), y)
 
 
 class Classes:
@@ -145,26 +117,25 @@ class Classes:
         found = self.uncorrected(outputs)
         if self.correction is None:
             return found
-        found = found / self.correction["heat"]
-        own = found - logsumexp(found, -1)[..., None]
-        with np.errstate(divide="ignore"):
-            kept, drawn = np.log1p(-self.correction["share"]), np.log(self.correction["share"])
-        return np.logaddexp(kept + own, drawn + np.log(self.correction["frequencies"]))
+        log_frequencies = np.log(self.correction["frequencies"])
+        return tempered_log_probs(found, self.correction["heat"], self.correction["share"], log_frequencies)
 
     def uncorrected(self, outputs: np.ndarray) -> np.ndarray:
         """The same of the likelihood that was fitted."""
         if self.name == "bernoulli":
-            return -softplus(np.concatenate([outputs, -outputs], -1))
-        right = outputs - logsumexp(outputs, -1)[..., None]
-        if self.logit is None:
-            return right
-        return np.logaddexp(right - softplus(self.logit), -softplus(-self.logit) - math.log(outputs.shape[-1]))
+            return bernoulli_log_probs(outputs)
+        return categorical_log_probs(outputs) if self.logit is None else mislabelled_log_probs(outputs, self.logit)
+
+    def entropy(self, outputs: np.ndarray) -> np.ndarray:
+        """H[p] in nats [draw, n]."""
+        if self.name == "bernoulli" and self.correction is None:
+            return bernoulli_entropy(outputs)
+        return categorical_entropy(self.log_probs(outputs))
 
     def log_prob(self, outputs: np.ndarray, y: np.ndarray) -> np.ndarray:
         """log p(y | f) [draw, n] of class indices y [n]."""
-        return np.take_along_axis(self.log_probs(outputs), np.broadcast_to(y[:, None], (len(outputs), len(y), 1)), -1)[
-            ..., 0
-        ]
+        log_probs = self.log_probs(outputs)
+        return np.take_along_axis(log_probs, np.broadcast_to(y[:, None], (len(outputs), len(y), 1)), -1)[..., 0]
 
 
 def _each_draw(arrays: dict[str, np.ndarray], name: str) -> np.ndarray | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from credo.storage.export.portable.special import erf, sigmoid
+from credo.core.numpy_special import NUMPY
 
 Pair = tuple[np.ndarray, Any]  # a value, and its tangent or None
 
@@ -22,12 +22,12 @@ def activate(name: str, hidden: Pair) -> Pair:
         value = np.tanh(z)
         slope = 1.0 - value**2
     elif name == "erf":
-        value, slope = erf(z), 2.0 / np.sqrt(np.pi) * np.exp(-(z**2))
+        value, slope = NUMPY.erf(z), 2.0 / np.sqrt(np.pi) * np.exp(-(z**2))
     elif name == "silu":
-        s = sigmoid(z)
+        s = NUMPY.expit(z)
         value, slope = z * s, s * (1.0 + z * (1.0 - s))
     elif name == "logistic":
-        value = sigmoid(z)
+        value = NUMPY.expit(z)
         slope = value * (1.0 - value)
     else:
         raise ValueError(f"The activation {name!r} is not known here; export again with this version.")

@@ -5,16 +5,15 @@ from typing import Any
 
 import numpy as np
 
+from credo.core.averages import average, class_summary_of, count_quantile, log_average, moments_of
 from credo.storage.export.portable.cells import PortableError, text_key
 from credo.storage.export.portable.likelihoods import LIKELIHOODS
 from credo.storage.export.portable.networks import Weights, network_outputs
-from credo.storage.export.portable.special import logsumexp
 
 CHUNK_BYTES = 2**26
 STEPS = 200  # at most; ten are the rule
 CLOSE = 1e-10  # to the level
 NARROW = 1e-15  # between ends that are one, where the distribution function jumps past the level
-MOST = 1e18  # of a count, as in the library
 
 
 class Mixture:
@@ -33,47 +32,32 @@ class Mixture:
         for start in range(0, len(self.inputs), self.step):
             rows = slice(start, start + self.step)
             outputs = network_outputs(self.network, self.weights, self.inputs[rows])
-            parts.append(function(outputs, *(x[rows] for x in per_row)))
+            with np.errstate(all="ignore"):  # lanes of formulas that are not taken
+                parts.append(function(outputs, *(x[rows] for x in per_row)))
         if isinstance(parts[0], dict):
             return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         return np.concatenate(parts)
-
-    def _average(self, values: np.ndarray) -> np.ndarray:
-        return values[0] + np.tensordot(np.exp(self.log_weights), values - values[0], 1)
 
     def summary(self) -> dict[str, np.ndarray]:
         """Moments, or probabilities and entropies."""
         return self._each(self._classes if self.likelihood.kind == "classes" else self._moments)
 
     def _moments(self, outputs: np.ndarray) -> dict[str, np.ndarray]:
-        means = self.likelihood.mean(outputs)
-        mean = self._average(means)
-        noise = self._average(self.likelihood.variance(outputs))
-        return {"mean": mean, "aleatoric": noise, "epistemic": self._average((means - mean) ** 2)}
+        return moments_of(self.likelihood.mean(outputs), self.likelihood.variance(outputs), self.log_weights)
 
     def _classes(self, outputs: np.ndarray) -> dict[str, np.ndarray]:
-        log_probs = self.likelihood.log_probs(outputs)
-        each = np.exp(log_probs)
-        mean = self._average(each)
-        log_mean = logsumexp(log_probs + self.log_weights[:, None, None])
-        with np.errstate(invalid="ignore", divide="ignore"):
-            total = -np.where(mean > 0, mean * np.log(mean), 0.0).sum(-1)
-            noise = -np.where(each > 0, each * log_probs, 0.0).sum(-1)
-            apart = np.where(each > 0, each * (log_probs - log_mean), 0.0).sum(-1)
-        return {
-            "mean": mean, "log_mean": log_mean, "probs_std": np.sqrt(self._average((each - mean) ** 2)),
-            "entropy": total, "aleatoric": self._average(noise), "epistemic": np.maximum(self._average(apart), 0.0),
-        }  # fmt: skip
+        return class_summary_of(self.likelihood.log_probs(outputs), self.likelihood.entropy(outputs), self.log_weights)
+
+    def _cdf(self, outputs: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return np.clip(average(self.likelihood.cdf(outputs, y), self.log_weights), 0.0, 1.0)
 
     def log_prob(self, y: np.ndarray) -> np.ndarray:
         """log p(y) [n]."""
-        return self._each(
-            lambda outputs, own: logsumexp(self.likelihood.log_prob(outputs, own) + self.log_weights[:, None]), y
-        )
+        return self._each(lambda outputs, own: log_average(self.likelihood.log_prob(outputs, own), self.log_weights), y)
 
     def cdf(self, y: np.ndarray) -> np.ndarray:
         """P(Y ≤ y) [n, k]."""
-        return self._each(lambda outputs, own: self._average(self.likelihood.cdf(outputs, own)), y)
+        return self._each(self._cdf, y)
 
     def quantile(self, level: float) -> np.ndarray:
         """The smallest y with P(Y ≤ y) ≥ level [n, k], by cutting brackets of the mixture's distribution function."""
@@ -83,7 +67,7 @@ class Mixture:
     def _below(self, outputs: np.ndarray, y: np.ndarray, open_: np.ndarray) -> np.ndarray:
         """P(Y ≤ y) in the rows where something is still open, 0 elsewhere."""
         rows, found = np.flatnonzero(open_.any(-1)), np.zeros_like(y)
-        found[rows] = self._average(self.likelihood.cdf(outputs[:, rows], y[rows]))
+        found[rows] = self._cdf(outputs[:, rows], y[rows])
         return found
 
     def _scale(self, outputs: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
@@ -121,23 +105,9 @@ class Mixture:
         return at(np.where(error < CLOSE, best, high))
 
     def _cut_counts(self, outputs: np.ndarray, level: float) -> np.ndarray:
-        """Halving of whole numbers between Cantelli's ends mean ± spread √odds, in equal parts of log(y + 2).
-
-        One draw that extrapolates can make mean and spread huge and leave the quantile small.
-        """
         found = self._moments(outputs)
-        mean = np.minimum(found["mean"], MOST)
-        spread = np.maximum(np.sqrt(found["aleatoric"] + found["epistemic"]), 1e-6)
-        slack = 1.0 + 1e-9 * (mean + spread)  # what rounding may have moved the ends by
-        low = np.floor(np.maximum(mean - spread * np.sqrt((1.0 - level) / level) - slack, -1.0))
-        high = np.floor(np.minimum(mean + spread * np.sqrt(level / (1.0 - level)) + slack, MOST))
-        while True:
-            middle = np.clip(np.floor(np.sqrt((low + 2.0) * (high + 2.0))) - 2.0, low + 1.0, high - 1.0)
-            open_ = (middle > low) & (middle < high)
-            if not open_.any():
-                return high
-            below = self._below(outputs, middle, open_) < level
-            low, high = np.where(open_ & below, middle, low), np.where(open_ & ~below, middle, high)
+        spread = np.sqrt(found["aleatoric"] + found["epistemic"])
+        return count_quantile(lambda y, where: self._below(outputs, y, where) < level, found["mean"], spread, level)
 
 
 def _others(probs: np.ndarray) -> np.ndarray:

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 import scipy.special
 
-from credo.likelihoods.special import betainc, gammaincc, stirling_error
+from credo.core import special
+from credo.core.numpy_special import NUMPY
+from credo.core.special import stirling_error
 
-gammaincc, betainc = jax.jit(gammaincc), jax.jit(betainc)
+gammaincc, betainc = jax.jit(special.gammaincc), jax.jit(special.betainc)
 QUANTILES = np.linspace(0.001, 0.999, 41)
 
 
@@ -53,3 +55,27 @@ def test_stirling_error():
     wide = x.astype(float)
     truth = scipy.special.gammaln(wide + 1) - (wide + 0.5) * np.log(wide) + wide - 0.5 * np.log(2 * np.pi)
     np.testing.assert_allclose(stirling_error(jnp.asarray(x)), truth, atol=4e-6)
+
+
+def test_arrays_of_numpy_in_double_precision():
+    """Against SciPy: exact ones to 1e-12, the approximations of large parameters to 1e-4."""
+    rng = np.random.default_rng(0)
+    a, b, x = rng.uniform(0.2, 30, 500), rng.uniform(0.2, 6.9, 500), rng.uniform(0, 1, 500)
+    rate, truth = rng.uniform(0, 60, 500), scipy.special
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(special.gammaincc(a, rate), truth.gammaincc(a, rate), rtol=0, atol=1e-12)
+        np.testing.assert_allclose(special.betainc(a, b, x, 1 - x), truth.betainc(a, b, x), rtol=0, atol=1e-12)
+        large = 10 ** rng.uniform(1.5, 4, 500)
+        rate = large * rng.uniform(0.5, 1.5, 500)
+        np.testing.assert_allclose(special.gammaincc(large, rate), truth.gammaincc(large, rate), rtol=0, atol=1e-4)
+        np.testing.assert_allclose(special.betainc(large, a, x, 1 - x), truth.betainc(large, a, x), rtol=0, atol=1e-4)
+    for name in ("erf", "ndtr", "gammaln", "expit", "log_softmax", "softmax"):
+        np.testing.assert_allclose(getattr(NUMPY, name)(rate), getattr(truth, name)(rate), rtol=1e-12)
+    np.testing.assert_allclose(NUMPY.logsumexp(x, axis=0), truth.logsumexp(x), rtol=1e-14)
+
+
+def test_arrays_decide_what_computes():
+    """NumPy where there is nothing else, JAX as soon as one array is JAX's, traced ones among them."""
+    assert special.namespace(np.ones(2), 1.0, np.float32(2)) is NUMPY
+    assert special.namespace(np.ones(2), jnp.ones(2)) is not NUMPY
+    assert jax.jit(lambda x: special.log_ratio(np.ones(2), x, 1.0))(jnp.ones(2)).tolist() == [0, 0]

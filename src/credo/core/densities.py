@@ -1,0 +1,121 @@
+"""What likelihoods say of y given the network's outputs f, in formulas of arrays of JAX or of NumPy.
+
+η is the logarithm of a mean count, z = (y − centre)/σ. Exported predictors take this module along: NumPy alone will do.
+"""
+
+from typing import Any
+
+from credo.core.special import (
+    HALF_LOG_2PI,
+    betainc,
+    deviance,
+    gammaincc,
+    log_ratio,
+    log_sigmoid,
+    namespace,
+    stirling_error,
+)
+
+
+def normal_log_prob(z: Any, log_sigma: Any) -> Any:
+    """−½ z² − log σ − ½ log 2π, summed over the entries of y."""
+    return (-0.5 * z * z - (log_sigma + HALF_LOG_2PI)).sum(-1)
+
+
+def student_t_log_prob(z: Any, log_sigma: Any, df: Any) -> Any:
+    """−½(ν+1) log(1 + z²/ν) − log(√ν B(½, ν/2)) − log σ, summed over the entries of y."""
+    xp = namespace(z, log_sigma, df)
+    # betaln, because the difference of two log Γ loses all digits for large ν
+    log_norm = log_sigma + xp.betaln(0.5, 0.5 * df) + 0.5 * xp.log(df)
+    return (-0.5 * (df + 1) * xp.log1p(z * z / df) - log_norm).sum(-1)
+
+
+def poisson_log_prob(eta: Any, y: Any) -> Any:
+    """y η − eᵑ − log y!, summed over the entries of y."""
+    xp = namespace(eta, y)
+    count = xp.maximum(y, 1)
+    # y log λ − log y! cancels: off by a nat at y = 10⁶ in float32. Relative to λ = y every term is small.
+    log_count = xp.log(count)
+    positive = -count * deviance(eta - log_count) - stirling_error(count) - 0.5 * log_count - HALF_LOG_2PI
+    return xp.where(y > 0, positive, -xp.exp(eta)).sum(-1)
+
+
+def poisson_cdf(rate: Any, y: Any) -> Any:
+    """Q(⌊y⌋ + 1, λ), and 0 for y < 0."""
+    xp = namespace(rate, y)
+    return xp.where(y < 0, 0, gammaincc(xp.clip(xp.floor(y), 0, 1e18) + 1, rate))
+
+
+def negative_binomial_log_prob(eta: Any, log_r: Any, y: Any) -> Any:
+    """log Γ(y+r)/(Γ(r) y!) + r log(r/(r+μ)) + y log(μ/(r+μ)), summed over the entries of y."""
+    xp = namespace(eta, log_r, y)
+    mu, r = xp.exp(eta), xp.exp(log_r)
+    count = xp.maximum(y, 1)
+    log_count = xp.log(count)
+    # Loader's form: each term is small where the density is large, so float32 serves for any y and r
+    shift = log_ratio(count, mu, r)
+    misfit = r * deviance(shift) + count * deviance(shift + eta - log_count)
+    stirling = stirling_error(r + count) - stirling_error(r) - stirling_error(count)
+    positive = stirling - misfit + 0.5 * (log_r - xp.log(r + count) - log_count) - HALF_LOG_2PI
+    return xp.where(y > 0, positive, r * log_sigmoid(log_r - eta)).sum(-1)
+
+
+def negative_binomial_variance(eta: Any, log_r: Any) -> Any:
+    """μ + μ²/r."""
+    xp = namespace(eta, log_r)
+    return xp.exp(eta) + xp.exp(2 * eta - log_r)
+
+
+def negative_binomial_cdf(eta: Any, log_r: Any, y: Any) -> Any:
+    """I_{r/(r+μ)}(r, ⌊y⌋ + 1), and 0 for y < 0."""
+    xp = namespace(eta, log_r, y)
+    r, floor = xp.broadcast_to(xp.exp(log_r), eta.shape), xp.clip(xp.floor(y), 0, 1e18)
+    return xp.where(y < 0, 0, betainc(r, floor + 1, xp.expit(log_r - eta), xp.expit(eta - log_r)))
+
+
+def overdispersion(factor: Any, mean: Any, inverse: Any) -> Any:
+    """1/r' = (s² − 1)/μ + s²/r of counts with s² times the variance; next to 0 (Poisson) where there is no such r'."""
+    xp = namespace(factor, mean, inverse)
+    square = xp.square(factor)
+    return xp.maximum((square - 1.0) / xp.maximum(mean, 1e-30) + square * inverse, 1e-8)
+
+
+def bernoulli_log_probs(outputs: Any) -> Any:
+    """(log s(−f), log s(f)) [.., 2] with s the logistic function."""
+    return log_sigmoid(namespace(outputs).concatenate([-outputs, outputs], -1))
+
+
+def bernoulli_entropy(outputs: Any) -> Any:
+    """H[p] = log(1 + e^−|f|) + |f| s(−|f|) in nats [..]: a sum of terms that are ≥ 0."""
+    xp = namespace(outputs)
+    size = xp.abs(outputs[..., 0])
+    return xp.log1p(xp.exp(-size)) + size * xp.expit(-size)
+
+
+def categorical_log_probs(outputs: Any) -> Any:
+    """f_c − log Σ_j exp(f_j) [.., C]."""
+    return namespace(outputs).log_softmax(outputs, axis=-1)
+
+
+def categorical_entropy(outputs: Any) -> Any:
+    """H[p] = log Σ_j exp(d_j) − Σ_j p_j d_j in nats [..], with d = f − max f: terms ≥ 0 only."""
+    xp = namespace(outputs)
+    top = outputs.argmax(-1)[..., None] == xp.arange(outputs.shape[-1])
+    gap = xp.where(top, 0, outputs - outputs.max(-1, keepdims=True))
+    rest = xp.where(top, 0, xp.exp(gap))
+    others = rest.sum(-1)
+    return xp.log1p(others) - xp.where(rest > 0, rest * gap, 0).sum(-1) / (1 + others)
+
+
+def mislabelled_log_probs(outputs: Any, logit: Any) -> Any:
+    """log of (1 − ε) softmax(f)_c + ε/C [.., C] with logit ε given."""
+    xp = namespace(outputs, logit)
+    right = log_sigmoid(-logit) + xp.log_softmax(outputs, axis=-1)
+    return xp.logaddexp(right, log_sigmoid(logit) - xp.log(float(outputs.shape[-1])))
+
+
+def tempered_log_probs(log_probs: Any, heat: Any, share: Any, log_frequencies: Any) -> Any:
+    """log of (1 − w) p(c)^(1/T)/Σ_j p(j)^(1/T) + w π_c [.., C]."""
+    xp = namespace(log_probs, heat, share, log_frequencies)
+    scaled = xp.log_softmax(log_probs / heat, axis=-1)
+    return xp.logaddexp(xp.log1p(-share) + scaled, xp.log(share) + log_frequencies)
