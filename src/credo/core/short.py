@@ -44,11 +44,16 @@ class Card:
         return f"{type(self).__name__}({', '.join(self._facts().values())})"
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><th style='text-align:left'>{escape(name)}</th><td style='text-align:left'>{escape(value)}</td></tr>"
-            for name, value in self._facts().items()
-        )
-        return f"<table><caption><b>{escape(type(self).__name__)}</b></caption>{rows}</table>"
+        return html_table(type(self).__name__, self._facts())
+
+
+def html_table(title: str, facts: dict[str, str]) -> str:
+    """Facts as a small table for a notebook."""
+    rows = "".join(
+        f"<tr><th style='text-align:left'>{escape(name)}</th><td style='text-align:left'>{escape(value)}</td></tr>"
+        for name, value in facts.items()
+    )
+    return f"<table><caption><b>{escape(title)}</b></caption>{rows}</table>"
 
 
 def some(count: int, what: str) -> str:

@@ -1,6 +1,8 @@
-"""What both estimators share: their parameters, the fit, the predictive and pickling."""
+"""What both estimators share: their parameters, the fit, the predictive, pickling and what a notebook shows."""
 
 import dataclasses
+import sys
+import time
 import warnings
 from typing import Any, Self
 
@@ -8,23 +10,33 @@ import jax
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning as SklearnWarning
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils import check_random_state, check_X_y, estimator_html_repr
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 import credo
 from credo.core.likelihood import Likelihood
 from credo.core.model import Model
 from credo.core.numeric import refuse_masked
 from credo.core.predictive import Predictive
-from credo.errors import ConvergenceWarning
+from credo.core.short import html_table
+from credo.errors import ConvergenceWarning, InputError
 from credo.estimators.build import Asked, decided, make_likelihood, make_method, make_network, make_prior
-from credo.estimators.rows import Standard
+from credo.estimators.frames import filled, frame_like, is_frame, is_numeric, medians, predict_rows
+from credo.estimators.rows import Standard, drop_unweighted
+from credo.evaluation.metrics.scores import summarise
 from credo.tables.auto import AUTO, compete
 from credo.tables.auto.honest import checked, with_units
+from credo.tables.encode.encoder import TableEncoder
+from credo.tables.encode.learning import learn_inputs
+from credo.tables.encode.targets import ClassTarget, RegressionTarget
+from credo.tables.read import parse
+from credo.training.budget import left_of
+from credo.training.clock import COMPILING
 from credo.training.fit import Fit
 from credo.training.warn import unwarned, warn
 
 LARGEST_SEED = 2**31 - 1
+SCORED = 1000  # rows behind the scores that a notebook shows
 
 
 class NotConverged(ConvergenceWarning, SklearnWarning):
@@ -36,6 +48,8 @@ class BayesianEstimator(BaseEstimator):
 
     fit_: Fit
     classes_: np.ndarray  # of classifiers
+    encoder_: TableEncoder | None  # of a table that is no array of numbers
+    medians_: np.ndarray | None  # of a table that is one
     _kind: str
 
     def __init__(
@@ -47,10 +61,12 @@ class BayesianEstimator(BaseEstimator):
         *,
         steps: int | None = None,
         batch_size: int | None = None,
+        budget: str | float | None = None,
         num_samples: int = 200,
         random_state: Any = None,
         settings: dict[str, Any] | None = None,
         standardise: bool = True,
+        verbose: bool = False,
     ):
         self.method = method
         self.network = network
@@ -58,14 +74,43 @@ class BayesianEstimator(BaseEstimator):
         self.likelihood = likelihood
         self.steps = steps
         self.batch_size = batch_size
+        self.budget = budget
         self.num_samples = num_samples
         self.random_state = random_state
         self.settings = settings
         self.standardise = standardise
+        self.verbose = verbose
+
+    def _checked(self, X: Any, y: Any, sample_weight: Any, **checks: Any) -> tuple[Any, np.ndarray, np.ndarray]:
+        """The rows that weigh something: X as numbers or, where these do not say it all, as a DataFrame; y; weights."""
+        refuse_masked(X, "X")
+        refuse_masked(y, "y")
+        if self.steps is not None and self.budget is not None:
+            raise InputError("Give steps or budget, not both.")
+        frame = parse.as_frame(X) if is_frame(X) else None
+        if frame is None or is_numeric(frame):
+            X, y = validate_data(self, X, y, dtype=np.float64, **checks)
+        else:
+            validate_data(self, X, y, skip_check_array=True)
+            X, y = parse.named_frame(frame), check_X_y(np.arange(len(frame))[:, None], y, estimator=self, **checks)[1]
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        X, y, weight = drop_unweighted(X, y, weight)
+        self.encoder_ = None
+        self.medians_ = medians(X, weight) if frame is not None and isinstance(X, np.ndarray) else None
+        return X, y, weight
+
+    def _encoded(self, X: Any, weight: np.ndarray, target: RegressionTarget | ClassTarget) -> np.ndarray:
+        """Numbers as they are; a table by its encoder, which is learned as `credo fit --missing impute` does."""
+        if isinstance(X, np.ndarray):
+            return X
+        names = target.names if isinstance(target, RegressionTarget) else (target.name,)
+        columns, notes = learn_inputs(X, names, None if (weight == 1).all() else weight)
+        self.encoder_ = TableEncoder(columns, target, "impute", None, notes)
+        return self.encoder_.inputs(X)
 
     def _asked(self, task: str, inputs: np.ndarray, outputs: int) -> Asked:
         """What the parameters say, with nothing left open: under "auto" the choice for these rows."""
-        names = ("method", "network", "prior", "likelihood", "settings", "steps", "batch_size")
+        names = ("method", "network", "prior", "likelihood", "settings", "steps", "batch_size", "budget")
         asked = Asked(*(getattr(self, name) for name in names))
         if not isinstance(asked.method, str) or asked.method != AUTO:
             return asked
@@ -75,7 +120,9 @@ class BayesianEstimator(BaseEstimator):
         self, asked: Asked, inputs: np.ndarray, targets: np.ndarray, weight: np.ndarray, likelihood: Likelihood
     ) -> Self:
         """Learn from rows that are on their final scale of targets; inputs are standardised here."""
-        self.input_scale_ = Standard.learn(inputs, weight) if self.standardise else Standard.identity(inputs.shape[1])
+        began, compiled = time.perf_counter(), COMPILING.seconds
+        scaled = self.standardise and self.encoder_ is None
+        self.input_scale_ = Standard.learn(inputs, weight) if scaled else Standard.identity(inputs.shape[1])
         data = (self.input_scale_.apply(inputs), targets, weight)
         network = make_network(asked.network, asked.method)
         seeds = check_random_state(self.random_state).randint(LARGEST_SEED, size=2)
@@ -92,14 +139,19 @@ class BayesianEstimator(BaseEstimator):
         if asked.choice is not None:
             choice = compete(asked.choice, model_with, data, int(seeds[0]))
             options, self.why_ = choice.settings, choice.why
+            self._say(choice.why)
         method = make_method(asked.method, asked.settings)
         method = method if choice is None else with_units(method, data)
+        budget = asked.budget
+        if choice is not None and budget is not None:
+            budget = left_of(budget, began, compiled)  # the pilot has had its share
         with unwarned():
             fit = credo.fit(
-                jax.random.key(int(seeds[0])), model_with(options), data, method,
-                steps=asked.steps, batch_size=asked.batch_size, progress=False,
+                jax.random.key(int(seeds[0])), model_with(options), data, method, steps=asked.steps,
+                budget=budget, batch_size=asked.batch_size, progress=bool(self.verbose),
             )  # fmt: skip
         fit = fit if choice is None else checked(fit, choice.correction)
+        self._say(repr(fit))
         if fit.outcome != "finished":
             warnings.warn(str(fit.status), NotConverged, stacklevel=3)
         else:
@@ -109,8 +161,12 @@ class BayesianEstimator(BaseEstimator):
         self.fit_ = _like(fit, posterior=_on_host(fit.posterior))
         return self
 
+    def _say(self, sentence: str) -> None:
+        if self.verbose:
+            print(sentence, file=sys.stderr)
+
     def predictive(self, X: Any) -> Predictive:
-        """The predictive distribution at X, with everything that credo can say about it.
+        """The predictive distribution at X, on the scale of y, with everything that credo can say about it.
 
         Example:
             >>> import numpy as np
@@ -122,14 +178,60 @@ class BayesianEstimator(BaseEstimator):
         """
         check_is_fitted(self)
         refuse_masked(X, "X")
+        if self.encoder_ is not None:
+            validate_data(self, X, reset=False, skip_check_array=True)
+            names = getattr(self, "feature_names_in_", [str(i) for i in range(self.n_features_in_)])
+            return predict_rows(self._predict, self.encoder_, frame_like(X, names))
+        X = filled(X, self.medians_) if is_frame(X) and self.medians_ is not None else X
         X = validate_data(self, X, reset=False, dtype=np.float64)
+        return self._predict(self.input_scale_.apply(X))
+
+    def _predict(self, inputs: np.ndarray) -> Predictive:
+        """The predictive at rows as the network sees them; the same draws at every call."""
         key = jax.random.key(self.predict_seed_)
-        return credo.predict(key, self.fit_, self.input_scale_.apply(X), num_samples=self.num_samples)
+        return credo.predict(key, self.fit_, inputs, num_samples=self.num_samples)
 
     def _sample(self, X: Any, n_samples: int, random_state: Any) -> np.ndarray:
         """Draws of y, the draw as the last axis."""
         seed = int(check_random_state(random_state).randint(LARGEST_SEED))
         return np.moveaxis(self.predictive(X).sample(jax.random.key(seed), n_samples), 0, -1)
+
+    def _repr_html_inner(self) -> str:
+        """scikit-learn's diagram and, below, what the fit says of itself."""
+        return str(estimator_html_repr(self)) + self._card()
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle = dict(super()._repr_mimebundle_(**kwargs))
+        return bundle | ({"text/html": self._repr_html_inner()} if "text/html" in bundle else {})
+
+    def _card(self) -> str:
+        """Method, status and scores of the fit as a small table."""
+        if "fit_" not in vars(self):
+            return ""
+        fit = self.fit_
+        status = str(fit.status)  # first: facts have the alarms that somebody looked for
+        facts = fit._facts() | {"status": status}
+        if hasattr(self, "why_"):
+            facts["why"] = self.why_
+        if self.encoder_ is not None and self.encoder_.notes:
+            facts["columns"] = " ".join(self.encoder_.notes)
+        if fit.loop is not None:  # else the rows are gone
+            rows = min(SCORED, fit.loop.source.num_rows)
+            facts[f"scores on {rows:,} rows that it learned from"] = ", ".join(
+                f"{name} {value:.4g}" for name, value in self._scores(rows).items()
+            )
+        return html_table("Fit", facts)
+
+    def _scores(self, rows: int) -> dict[str, float]:
+        """Scores on the first rows of those that the fit has learned from."""
+        assert self.fit_.loop is not None
+        source = self.fit_.loop.source
+        targets = self._on_scale(source.targets[:rows]).reshape(rows, *self.fit_.target_shape)
+        return summarise(self._predict(source.inputs[:rows]), targets, source.weight[:rows])
+
+    def _on_scale(self, targets: np.ndarray) -> np.ndarray:
+        """Targets that the fit has learned as `_predict` predicts them."""
+        return targets
 
     def __getstate__(self) -> dict[str, Any]:
         """Parameters and arrays of the host, without the training loop and its data."""

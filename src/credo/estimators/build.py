@@ -20,6 +20,7 @@ from credo.tables.model import (
     parse_prior,
     recipe,
 )
+from credo.training.budget import seconds
 
 LIKELIHOODS = {"regressor": likelihoods_of("regression", "count"), "classifier": likelihoods_of("binary", "multiclass")}
 
@@ -34,6 +35,7 @@ class Asked(NamedTuple):
     settings: dict[str, Any] | None
     steps: int | None
     batch_size: int | None
+    budget: str | float | None
     choice: Choice | None = None  # of "auto"
 
 
@@ -44,7 +46,8 @@ def decided(asked: Asked, task: str, inputs: np.ndarray, outputs: int) -> Asked:
     if asked.network is not None and words is None:
         heads = {"regression": 2 * outputs, "multiclass": outputs}.get(task, 1)
         size = num_parameters(make_network(asked.network), inputs.shape[1], heads)
-    choice = choose(task, *inputs.shape, outputs=outputs, network=words, parameters=size)
+    allowed = None if asked.budget is None else seconds(asked.budget)
+    choice = choose(task, *inputs.shape, outputs=outputs, network=words, parameters=size, seconds=allowed)
     # A network of one's own has as many outputs as it has, and with a share of wrong labels two classes need two.
     own_head = not (asked.network is None or isinstance(asked.network, str | list | tuple))
     if asked.likelihood is not None or (own_head and task == "binary"):
@@ -57,8 +60,9 @@ def decided(asked: Asked, task: str, inputs: np.ndarray, outputs: int) -> Asked:
         prior if asked.prior is None else asked.prior,
         parse_likelihood(likelihood, task, outputs) if asked.likelihood is None and likelihood else asked.likelihood,
         own | (asked.settings or {}),
-        choice.steps if asked.steps is None else asked.steps,
+        choice.steps if asked.steps is None and asked.budget is None else asked.steps,
         choice.batch_size if asked.batch_size is None else asked.batch_size,
+        asked.budget,
         choice._replace(settings=own, rivals=() if asked.prior is not None else choice.rivals),
     )
 

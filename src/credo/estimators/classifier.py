@@ -4,14 +4,16 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
+from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from credo.core.numeric import refuse_masked
 from credo.errors import InputError
 from credo.estimators.base import BayesianEstimator
 from credo.estimators.build import make_likelihood
+from credo.estimators.frames import target_names
 from credo.estimators.rows import drop_unweighted, merge_repeats
+from credo.tables.auto import AUTO
+from credo.tables.encode.targets import ClassTarget
 
 
 class BayesianClassifier(ClassifierMixin, BayesianEstimator):
@@ -26,15 +28,21 @@ class BayesianClassifier(ClassifierMixin, BayesianEstimator):
         likelihood: a likelihood or its name; None is `bernoulli` for two classes and `categorical` for more.
         steps: steps of the method's last phase (draws, for samplers); None takes the method's default.
         batch_size: rows of a minibatch; None takes all rows up to 512 and 128 beyond.
+        budget: time instead of steps ("60s", "5m"), compilation aside.
         num_samples: draws of the weights behind every prediction.
         random_state: an integer makes fits and predictions repeatable.
         settings: hyper-parameters of the method, by name.
-        standardise: shift and scale the columns of X to mean 0 and standard deviation 1.
+        standardise: shift and scale the columns of X to mean 0 and standard deviation 1. The encoder of a table always
+            does so.
+        verbose: show progress on stderr.
+        class_weight: weights of the classes, a dict or "balanced", which multiply those of their rows.
 
     Attributes:
         classes_: the labels, sorted; columns of probabilities follow them.
         fit_: the `credo.Fit`, with its posterior, trace and status.
         why_: under "auto", the choice in a sentence.
+        encoder_: of a DataFrame with categories, dates or missing cells: the `TableEncoder` that turns its rows into
+            inputs, as `credo fit --missing impute` does; None of arrays, and of DataFrames that are one.
         n_features_in_, feature_names_in_: the columns of X.
 
     Example:
@@ -48,21 +56,48 @@ class BayesianClassifier(ClassifierMixin, BayesianEstimator):
 
     _kind = "classifier"
 
+    def __init__(
+        self,
+        method: Any = AUTO,
+        network: Any = None,
+        prior: Any = None,
+        likelihood: Any = None,
+        *,
+        steps: int | None = None,
+        batch_size: int | None = None,
+        budget: str | float | None = None,
+        num_samples: int = 200,
+        random_state: Any = None,
+        settings: dict[str, Any] | None = None,
+        standardise: bool = True,
+        verbose: bool = False,
+        class_weight: dict[Any, float] | str | None = None,
+    ):
+        super().__init__(
+            method, network, prior, likelihood, steps=steps, batch_size=batch_size, budget=budget,
+            num_samples=num_samples, random_state=random_state, settings=settings, standardise=standardise,
+            verbose=verbose,
+        )  # fmt: skip
+        self.class_weight = class_weight
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from rows X [n, features] and labels y [n]; a sample_weight of 2 counts as two equal rows."""
-        refuse_masked(X, "X")
-        refuse_masked(y, "y")
-        X, y = validate_data(self, X, y, dtype=np.float64)
+        """Learn from rows X [n, features], an array or a table, and labels y [n].
+
+        A sample_weight of 2 counts as two equal rows, of 0 as none.
+        """
+        given = y
+        X, y, weight = self._checked(X, y, sample_weight)
         check_classification_targets(y)
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        X, y, weight = drop_unweighted(X, y, weight)
+        if self.class_weight is not None:
+            X, y, weight = drop_unweighted(X, y, weight * compute_sample_weight(self.class_weight, y))
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise InputError(
                 f"A classifier needs rows of at least 2 classes, got one class: {self.classes_[:1].tolist()[0]!r}."
             )
         likelihood = make_likelihood(self.likelihood, self._kind, len(self.classes_))
-        X, codes, weight = merge_repeats(X, codes, weight)
+        target = ClassTarget(target_names(given, 1)[0], tuple(self.classes_.tolist()))
+        X, codes, weight = merge_repeats(self._encoded(X, weight, target), codes, weight)
         task = "binary" if len(self.classes_) == 2 else "multiclass"
         return self._infer(self._asked(task, X, len(self.classes_)), X, codes, weight, likelihood)
 

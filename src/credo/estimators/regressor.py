@@ -6,15 +6,15 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from credo.core.numeric import refuse_masked
 from credo.core.predictive import Predictive
 from credo.errors import InputError
 from credo.estimators.base import BayesianEstimator
 from credo.estimators.build import make_likelihood
-from credo.estimators.rows import Standard, drop_unweighted, merge_repeats
+from credo.estimators.frames import target_names
+from credo.estimators.rows import Standard, merge_repeats
 from credo.likelihoods.base import ScaleNoise
+from credo.tables.encode.targets import RegressionTarget
 
 
 class BayesianRegressor(RegressorMixin, BayesianEstimator):
@@ -30,14 +30,19 @@ class BayesianRegressor(RegressorMixin, BayesianEstimator):
             known noise is in the units of y; priors and floors of the noise are in units of standardised y.
         steps: steps of the method's last phase (draws, for samplers); None takes the method's default.
         batch_size: rows of a minibatch; None takes all rows up to 512 and 128 beyond.
+        budget: time instead of steps ("60s", "5m"), compilation aside.
         num_samples: draws of the weights behind every prediction.
         random_state: an integer makes fits and predictions repeatable.
         settings: hyper-parameters of the method, by name.
-        standardise: shift and scale the columns of X and y to mean 0 and standard deviation 1.
+        standardise: shift and scale the columns of X and y to mean 0 and standard deviation 1. The encoder of a table
+            always does so with X.
+        verbose: show progress on stderr.
 
     Attributes:
         fit_: the `credo.Fit`, with its posterior, trace and status.
         why_: under "auto", the choice in a sentence.
+        encoder_: of a DataFrame with categories, dates or missing cells: the `TableEncoder` that turns its rows into
+            inputs, as `credo fit --missing impute` does; None of arrays, and of DataFrames that are one.
         n_features_in_, feature_names_in_: the columns of X.
 
     Example:
@@ -53,16 +58,16 @@ class BayesianRegressor(RegressorMixin, BayesianEstimator):
     _kind = "regressor"
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from rows X [n, features] and targets y [n] or [n, outputs].
+        """Learn from rows X [n, features], an array or a table, and targets y [n] or [n, outputs].
 
         A sample_weight of 2 counts as two equal rows, of 0 as none.
         """
-        refuse_masked(X, "X")
-        refuse_masked(y, "y")
-        X, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True, ensure_min_samples=2)
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        given = y
+        X, y, weight = self._checked(X, y, sample_weight, multi_output=True, y_numeric=True, ensure_min_samples=2)
         y = np.asarray(y, np.float64)
-        X, y, weight = merge_repeats(*drop_unweighted(X, y, weight))
+        names = target_names(given, 1 if y.ndim == 1 else y.shape[1])
+        target = RegressionTarget(names, (0.0,) * len(names), (1.0,) * len(names))
+        X, y, weight = merge_repeats(self._encoded(X, weight, target), y, weight)
         columns = y.reshape(len(y), -1)
         asked = self._asked("regression", X, columns.shape[1])
         likelihood = make_likelihood(asked.likelihood, self._kind, method=asked.method)
@@ -71,10 +76,13 @@ class BayesianRegressor(RegressorMixin, BayesianEstimator):
         targets = self.target_scale_.apply(columns).reshape(y.shape)
         return self._infer(asked, X, targets, weight, _in_units(likelihood, self.target_scale_))
 
-    def predictive(self, X: Any) -> Predictive:
-        """The predictive distribution at X, on the scale of y."""
-        predictive = super().predictive(X)
+    def _predict(self, inputs: np.ndarray) -> Predictive:
+        predictive = super()._predict(inputs)
         return predictive.rescaled(*self.target_scale_) if predictive.kind == "real" else predictive
+
+    def _on_scale(self, targets: np.ndarray) -> np.ndarray:
+        columns = targets.reshape(len(targets), -1).astype(np.float64)
+        return self.target_scale_.shift + self.target_scale_.scale * columns
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """The mean of y at X, with its standard deviation (noise included) where asked."""

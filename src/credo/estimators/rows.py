@@ -1,6 +1,6 @@
 """The rows a fit learns from: weighted, without repeats, and on a scale of one."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,9 +38,7 @@ class Standard(NamedTuple):
         return ((values - self.shift) / self.scale).astype(np.float32)
 
 
-def drop_unweighted(
-    inputs: np.ndarray, targets: np.ndarray, weight: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def drop_unweighted(inputs: Any, targets: np.ndarray, weight: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
     """A row of weight 0 counts as one that is not there."""
     kept = weight > 0
     if not kept.any():

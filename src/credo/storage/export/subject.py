@@ -88,13 +88,14 @@ def _of_estimator(estimator: Any, key: Any, num_samples: int | None) -> Subject:
     fit, inputs = estimator.fit_, estimator.input_scale_
     real = fit.model.likelihood.kind == "real"
     targets = getattr(estimator, "target_scale_", None)
-    names = getattr(estimator, "feature_names_in_", None)
+    encoder = estimator.encoder_
+    names = getattr(estimator, "feature_names_in_", None) if encoder is None else encoder.feature_names
     labels = getattr(estimator, "classes_", None)
     return Subject(
         fit, jax.random.key(estimator.predict_seed_) if key is None else key,
         estimator.num_samples if num_samples is None else num_samples,
         targets.shift if real and targets is not None else 0.0, targets.scale if real and targets is not None else 1.0,
-        inputs.shift, inputs.scale, None,
+        None if encoder else inputs.shift, None if encoder else inputs.scale, encoder.to_config() if encoder else None,
         None if names is None else [str(name) for name in names], None if labels is None else labels.tolist(),
     )  # fmt: skip
 

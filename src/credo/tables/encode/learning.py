@@ -48,12 +48,24 @@ def learn_parts(
     exact = task if task in ("binary", "multiclass") else chosen
     target = learn_target(frame.loc[keep, list(names)], names, exact, kept_mass)
     notes += target.notes(frame.loc[keep, list(names)]) if isinstance(target, RegressionTarget) else []
-    columns = _learn_columns(frame, keep, found, kept_mass, missing == "impute", notes)
-    if not columns:
-        raise InputError(
-            f"No column is left to predict {parse.listed(names)} from; add a column that varies between rows."
-        )
+    columns = _learn_columns(frame, keep, found, kept_mass, missing == "impute", notes, names)
     return columns, target, notes
+
+
+def learn_inputs(
+    frame: pd.DataFrame, names: Iterable[str], weights: np.ndarray | None = None
+) -> tuple[tuple[Column, ...], list[str]]:
+    """Return the column encoders and the notes of a table of inputs alone, whose missing cells are imputed.
+
+    Args:
+        frame: the inputs of the training rows.
+        names: of the targets, which are not in the table.
+        weights: of the rows, all above 0; None: all the same.
+    """
+    notes: list[str] = []
+    keep = np.ones(len(frame), bool)
+    found = _find_kinds(frame, keep, set(), notes)
+    return _learn_columns(frame, keep, found, weights, True, notes, names), notes
 
 
 def target_names(target: str | Sequence[str]) -> tuple[str, ...]:
@@ -149,6 +161,7 @@ def _learn_columns(
     weights: np.ndarray | None,
     impute: bool,
     notes: list[str],
+    targets: Iterable[str],
 ) -> tuple[Column, ...]:
     """Learn each column, and note those that do not vary and those with very many categories."""
     columns = []
@@ -163,6 +176,10 @@ def _learn_columns(
                 "feature each and the rest share one."
             )
         columns.append(column)
+    if not columns:
+        raise InputError(
+            f"No column is left to predict {parse.listed(targets)} from; add a column that varies between rows."
+        )
     return tuple(columns)
 
 
