@@ -14,8 +14,8 @@ import numpy as np
 from credo.core import mixture
 from credo.core.batch import pad_rows
 from credo.core.checks import checked_key, share, whole
-from credo.core.columns import prediction_columns
 from credo.core.entropies import entropies
+from credo.core.functionals import Functionals, prediction_columns
 from credo.core.likelihood import Likelihood
 from credo.core.mixture import Flat
 from credo.core.numeric import host_doubles, host_targets
@@ -24,7 +24,7 @@ from credo.core.short import Card, some
 from credo.errors import InputError, Refusal
 
 
-class Predictive(Card):
+class Predictive(Functionals, Card):
     """p(y*|x*, D) ≈ Σ_k w_k p(y*|x*, θ_k) at n inputs (G1), as NumPy arrays on the scale of the targets.
 
     Regression and counts: `mean`, `variance`, `std`, `aleatoric` (E[σ²]) and `epistemic` (Var[f]) are variances of
@@ -94,15 +94,6 @@ class Predictive(Card):
             parts.append(jax.tree.map(lambda x, c=count: np.asarray(x)[:c], result))
         return jax.tree.map(lambda *x: np.concatenate(x), *parts)
 
-    def _shape(self, values: np.ndarray) -> np.ndarray:
-        return values[..., 0] if self._flat else values
-
-    def _real(self, values: np.ndarray) -> np.ndarray:
-        """Canonical values [.., n, k] on the scale and in the shape of the user's targets."""
-        if self.kind == "real":
-            values = self._shift + self._scale * values.astype(np.float64)
-        return self._shape(values)
-
     def _canonical(self, targets: Any) -> np.ndarray:
         """The user's targets as the likelihood wants them."""
         array = np.asarray(targets) if self.kind == "classes" else host_doubles(targets, "Targets")
@@ -127,62 +118,6 @@ class Predictive(Card):
             )
         return found
 
-    def _variance(self, values: np.ndarray) -> np.ndarray:
-        return self._shape(values * self._scale**2 if self.kind == "real" else values)
-
-    def _only(self, kinds: tuple[str, ...], what: str) -> None:
-        if self.kind not in kinds:
-            raise Refusal(f"{what} is defined for {' and '.join(kinds)} targets; these are {self.kind}.")
-
-    # ------------------------------------------------------------------ moments
-    @property
-    def mean(self) -> np.ndarray:
-        """E[y]; class probabilities [n, C] for classes."""
-        values = self._summary["mean"]
-        return values if self.kind == "classes" else self._real(values)
-
-    @property
-    def aleatoric(self) -> np.ndarray:
-        """What is noise: E_θ[Var[y|θ]], or E_θ[H[p_θ]] for classes."""
-        values = self._summary["aleatoric"]
-        return values if self.kind == "classes" else self._variance(values)
-
-    @property
-    def epistemic(self) -> np.ndarray:
-        """What is not known: Var_θ[E[y|θ]], or the mutual information for classes."""
-        values = self._summary["epistemic"]
-        return values if self.kind == "classes" else self._variance(values)
-
-    @property
-    def variance(self) -> np.ndarray:
-        """Var[y] = aleatoric + epistemic; p(1 − p) for classes."""
-        if self.kind == "classes":
-            return self.probs * sum_of_others(self.probs)
-        return self.aleatoric + self.epistemic
-
-    @property
-    def std(self) -> np.ndarray:
-        """√Var[y]."""
-        return np.sqrt(self.variance)
-
-    @property
-    def probs(self) -> np.ndarray:
-        """Class probabilities [n, C]."""
-        self._only(("classes",), "probs")
-        return self._summary["mean"]
-
-    @property
-    def log_probs(self) -> np.ndarray:
-        """log Σ_k w_k p_k(c) [n, C], finite where a probability is too small for its type."""
-        self._only(("classes",), "log_probs")
-        return self._summary["log_mean"]
-
-    @property
-    def probs_std(self) -> np.ndarray:
-        """Std_θ[p_θ(c)] for every class [n, C]."""
-        self._only(("classes",), "probs_std")
-        return self._summary["probs_std"]
-
     # ------------------------------------------------------------------ the distribution
     def log_prob(self, targets: Any) -> np.ndarray:
         """log p(y) of the mixture [n], on the scale of the targets."""
@@ -204,8 +139,7 @@ class Predictive(Card):
 
     def interval(self, coverage: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
         """Lower and upper ends of the central interval with this probability."""
-        coverage = share(coverage, "Coverage")
-        return self.quantile(0.5 - coverage / 2), self.quantile(0.5 + coverage / 2)
+        return super().interval(share(coverage, "Coverage"))
 
     def sample(self, key: jax.Array, num: int = 1) -> np.ndarray:
         """`num` draws of y at every input [num, n, …]; each is one draw of θ at all inputs, with noise of its own."""
@@ -291,14 +225,6 @@ class Predictive(Card):
     def mutual_information(self) -> np.ndarray:
         """What knowing θ would tell about y: H[p] − E_θ[H[p_θ]] ≥ 0, in nats."""
         return self._entropies["mutual_information"]
-
-
-def sum_of_others(probs: np.ndarray) -> np.ndarray:
-    """Σ_{d≠c} p_d of every class c [n, C]: 1 − p_c has no digits left where p_c is near 1."""
-    none = np.zeros_like(probs[..., :1])
-    before = np.concatenate([none, np.cumsum(probs[..., :-1], -1)], -1)
-    after = np.concatenate([none, np.cumsum(probs[..., :0:-1], -1)], -1)[..., ::-1]
-    return before + after
 
 
 def check_columns(shape: tuple[int, ...], columns: int) -> None:

@@ -3,9 +3,10 @@
 import ast
 from pathlib import Path
 
-MATHEMATICS = ("numpy_special", "special", "densities", "averages")
+MATHEMATICS = ("numpy_special", "special", "densities", "averages", "functionals")
 PORTABLE = ("networks", "likelihoods", "cells", "prediction", "load")
 MODULES = (
+    "errors",
     *(f"core/{name}" for name in MATHEMATICS),
     "storage/archives",
     *(f"storage/export/portable/{name}" for name in PORTABLE),

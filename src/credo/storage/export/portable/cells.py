@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from credo.errors import InputError
+
 DAY = 86_400_000_000  # microseconds
 TRUTH = {"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0}
 CLOCKS = {"day_of_year": 365.2425, "day_of_week": 7.0, "hour_of_day": 1.0}  # periods in days
@@ -27,7 +29,7 @@ GROUPS = re.compile(r"['’\s]")
 EPOCH = datetime.datetime(1970, 1, 1)
 
 
-class PortableError(ValueError):
+class PortableError(InputError):
     """Rows or files that cannot be used, in one sentence."""
 
 

@@ -1,11 +1,12 @@
 """The predictive distribution at some rows, on the scale of the targets."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from credo.core.averages import average, class_summary_of, count_quantile, log_average, moments_of
+from credo.core.functionals import Functionals, prediction_columns
 from credo.storage.export.portable.cells import PortableError, text_key
 from credo.storage.export.portable.likelihoods import LIKELIHOODS
 from credo.storage.export.portable.networks import Weights, network_outputs
@@ -110,13 +111,6 @@ class Mixture:
         return count_quantile(lambda y, where: self._below(outputs, y, where) < level, found["mean"], spread, level)
 
 
-def _others(probs: np.ndarray) -> np.ndarray:
-    """Σ_{d≠c} p_d of every class c: 1 − p_c has no digits left where p_c is near 1."""
-    none = np.zeros_like(probs[:, :1])
-    before = np.concatenate([none, np.cumsum(probs[:, :-1], -1)], -1)
-    return before + np.concatenate([none, np.cumsum(probs[:, :0:-1], -1)], -1)[:, ::-1]
-
-
 class Computed:
     """Answers that a compiled program has given: quantiles at its own levels, and no densities."""
 
@@ -141,67 +135,29 @@ class Computed:
     cdf = log_prob
 
 
-class Prediction:
+class Prediction(Functionals):
     """What is predicted at n rows: regression and counts have `mean`, `std`, `aleatoric` and `epistemic` variances and
     quantiles; classes have `probs`, and `aleatoric` and `epistemic` are entropies in nats."""
 
+    _refusal = PortableError
+
     def __init__(self, document: dict[str, Any], answers: Any):
-        self.kind, self.labels, self.names = document["kind"], document["labels"], document["targets"]
+        self._kind, self.labels, self.names = document["kind"], document["labels"], document["targets"]
         self._answers, self._flat = answers, document["flat"]
         self._shift, self._scale = np.asarray(document["shift"], float), np.asarray(document["scale"], float)
-        self._found = answers.summary()
+        self._summary = {name: np.asarray(values, float) for name, values in answers.summary().items()}
 
     def __len__(self) -> int:
-        return len(self._found["mean"])
+        return len(self._summary["mean"])
 
     def __repr__(self) -> str:
         names = ("probs",) if self.kind == "classes" else ("mean", "std", "interval(0.9)")
         return f"Prediction of {len(self)} row{'s' * (len(self) != 1)}: {', '.join(names)}, aleatoric, epistemic"
 
-    def _of(self, name: str, power: int) -> np.ndarray:
-        """A number on the scale of the targets: a value (power 1) or a variance (power 2)."""
-        values = np.asarray(self._found[name], float)
-        return values if self.kind == "classes" else self._user(values, power)
-
-    def _user(self, values: np.ndarray, power: int = 1) -> np.ndarray:
-        if self.kind == "real":
-            values = self._scale**power * values + (self._shift if power == 1 else 0.0)
-        return values[..., 0] if self._flat else values
-
     @property
-    def mean(self) -> np.ndarray:
-        """E[y], or the probabilities of the classes [n, classes]."""
-        return self._of("mean", 1)
-
-    @property
-    def aleatoric(self) -> np.ndarray:
-        """What is noise: a variance, or an entropy for classes."""
-        return self._of("aleatoric", 2)
-
-    @property
-    def epistemic(self) -> np.ndarray:
-        """What is not known: a variance, or the mutual information for classes."""
-        return self._of("epistemic", 2)
-
-    @property
-    def variance(self) -> np.ndarray:
-        """Var[y]; p(1 − p) for classes."""
-        return self.mean * _others(self.mean) if self.kind == "classes" else self.aleatoric + self.epistemic
-
-    @property
-    def std(self) -> np.ndarray:
-        """√Var[y]."""
-        return np.sqrt(self.variance)
-
-    @property
-    def probs(self) -> np.ndarray:
-        """Probabilities of the classes [n, classes]."""
-        return self._of_classes("mean")
-
-    @property
-    def probs_std(self) -> np.ndarray:
-        """Their standard deviations over the posterior [n, classes]."""
-        return self._of_classes("probs_std")
+    def kind(self) -> str:
+        """ "real", "counts" or "classes"."""
+        return self._kind
 
     @property
     def label(self) -> np.ndarray:
@@ -211,42 +167,31 @@ class Prediction:
 
     def entropy(self) -> np.ndarray:
         """Total uncertainty about the class, in nats."""
-        return self._of_classes("entropy")
+        self._only(("classes",), "entropy")
+        return self._summary["entropy"]
 
     def mutual_information(self) -> np.ndarray:
         """What knowing the weights would tell about the class, in nats."""
-        return self._of_classes("epistemic")
-
-    def _of_classes(self, name: str) -> np.ndarray:
-        self._not("classes", self.kind != "classes")
-        return np.asarray(self._found[name], float)
-
-    def _not(self, wanted: str, wrong: bool) -> None:
-        if wrong:
-            raise PortableError(f"This is defined for {wanted}; the targets are {self.kind}.")
+        self._only(("classes",), "mutual_information")
+        return self._summary["epistemic"]
 
     def quantile(self, level: float) -> np.ndarray:
         """The value that y stays below with this probability."""
-        self._not("numbers and counts", self.kind == "classes")
+        self._only(("real", "counts"), "quantile")
         if not 0 < level < 1:
             raise PortableError(f"A quantile level lies between 0 and 1, got {level}.")
-        return self._user(self._answers.quantile(level))
-
-    def interval(self, coverage: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper ends of the central interval with this probability."""
-        return self.quantile(0.5 - coverage / 2), self.quantile(0.5 + coverage / 2)
+        return self._real(self._answers.quantile(level))
 
     def cdf(self, targets: Any) -> np.ndarray:
         """P(Y ≤ y) for each output."""
-        self._not("numbers and counts", self.kind == "classes")
-        found = self._answers.cdf(self._canonical(targets))
-        return found[..., 0] if self._flat else found
+        self._only(("real", "counts"), "cdf")
+        return self._shape(self._answers.cdf(self._canonical(targets)))
 
     def log_prob(self, targets: Any) -> np.ndarray:
         """log p(y) of the mixture [n]; classes by label, or by place where there are no labels."""
         y = self._canonical(targets)
-        found = self._answers.log_prob(y)
-        return found - np.log(np.broadcast_to(self._scale, y.shape[1:])).sum() if self.kind == "real" else found
+        values = self._answers.log_prob(y)
+        return values - np.log(np.broadcast_to(self._scale, y.shape[1:])).sum() if self.kind == "real" else values
 
     def _canonical(self, targets: Any) -> np.ndarray:
         values = np.asarray(targets)
@@ -254,7 +199,7 @@ class Prediction:
             raise PortableError(f"Expected {len(self)} targets, one for each row, got {len(values)}.")
         if self.kind != "classes":
             y = values.reshape(len(self), -1).astype(float)
-            columns = np.asarray(self._found["mean"]).reshape(len(self), -1).shape[1]
+            columns = np.asarray(self._summary["mean"]).reshape(len(self), -1).shape[1]
             if y.shape[1] != columns:
                 raise PortableError(f"Each row has {columns} target(s), got targets of shape {list(values.shape)}.")
             return (y - self._shift) / self._scale if self.kind == "real" else y
@@ -268,23 +213,4 @@ class Prediction:
 
     def columns(self, interval: float = 0.9) -> dict[str, np.ndarray]:
         """The columns that `credo predict` writes."""
-        return dict(self._columns(interval))
-
-    def _columns(self, interval: float) -> Iterator[tuple[str, np.ndarray]]:
-        if self.kind == "classes":
-            yield "label", self.label
-            for i in range(self.probs.shape[1]):
-                yield f"p_{i if self.labels is None else self.labels[i]}", self.probs[:, i]
-            yield "entropy", self.entropy()
-            yield "aleatoric_entropy", self.aleatoric
-            yield "mutual_information", self.mutual_information()
-            return
-        low, high = self.interval(interval)
-        found = {"mean": self.mean, "std": self.std, "aleatoric_std": np.sqrt(self.aleatoric)}
-        found |= {"epistemic_std": np.sqrt(self.epistemic), "lower": low, "upper": high}
-        if self._flat:
-            yield from found.items()
-            return
-        for i in range(self.mean.shape[1]):
-            target = f"y{i}" if self.names is None else self.names[i]
-            yield from ((f"{target}_{name}", values[:, i]) for name, values in found.items())
+        return prediction_columns(self, interval, self.names, self.labels)
