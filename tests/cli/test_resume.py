@@ -206,7 +206,7 @@ def test_a_folder_that_is_removed_during_the_fit_does_not_lose_it(credo, table, 
 
 def test_a_place_that_is_taken_during_the_fit_does_not_lose_it(credo, table, whole, tmp_path, monkeypatch):
     """Somebody removes the folder and puts another thing there after the last checkpoint: the run goes beside it."""
-    import credo.cli.train as train
+    import credo.tables.fitting as train
 
     out, scores = tmp_path / "run", train.scores
 

@@ -6,7 +6,7 @@ import pytest
 
 import credo
 from credo.report.advice import advice
-from credo.report.judge import coverage_words, judge
+from credo.evaluation.metrics.judge import coverage_words, judge
 from credo.report.words import number, percent, summary
 
 from .conftest import make_run, numbers_table

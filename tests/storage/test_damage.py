@@ -20,7 +20,7 @@ from credo.applications.active.result import ActiveLearning
 from credo.applications.optimise import record as searches
 from credo.applications.optimise.record import Evaluation
 from credo.applications.optimise.space import Space
-from credo.cli.job import Job, read_job
+from credo.tables.job import Job, read_job
 from credo.errors import CredoError
 from credo.storage.archives import document_digest
 from credo.storage.export.portable.cells import PortableError

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import credo
 from credo.cli.fit import free_place
-from credo.cli.job import job_file, read_job
+from credo.tables.job import job_file, read_job
 from credo.cli.main import app
 from credo.errors import InputError
 from credo.estimators import BayesianClassifier, BayesianRegressor
@@ -96,8 +96,8 @@ def test_the_command_line_chooses_and_says_why(tmp_path, monkeypatch):
 
 
 def test_an_unfinished_run_knows_its_method(tmp_path):
-    from credo.cli.job import Job
-    from credo.cli.train import prepare
+    from credo.tables.job import Job
+    from credo.tables.fitting import prepare
 
     table = tmp_path / "houses.csv"
     regression_frame().to_csv(table, index=False)
@@ -310,7 +310,7 @@ def test_one_group_cannot_be_cut():
 
 def test_a_fit_by_groups_tells_its_pilot(tmp_path, monkeypatch):
     from credo.cli import train
-    from credo.cli.job import Job
+    from credo.tables.job import Job
 
     seen = []
 

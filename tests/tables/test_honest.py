@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 import credo
-from credo.cli.doubts import doubts
-from credo.cli.duration import announced, took
+from credo.tables.doubts import doubts
+from credo.tables.duration import announced, took
 from credo.core.batch import Batch
 from credo.likelihoods import Stretched
 from credo.methods.ensembles.early_stopping import EarlyStopping, held_rows

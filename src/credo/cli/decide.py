@@ -56,8 +56,8 @@ def decide(
 
     from credo.applications import decide as choose
     from credo.applications.decisions.risk import risk_of
-    from credo.cli.open import inputs_of, open_table_run, read_rows, usable_rows
-    from credo.cli.score import predictive_at
+    from credo.tables.run import inputs_of, open_table_run, read_rows, usable_rows
+    from credo.tables.score import predictive_at
     from credo.errors import InputError
     from credo.tables.read.files import write_table
 
@@ -88,7 +88,7 @@ def decide(
 
 def _utility(utility: Path | None, newsvendor: str | None, encoder: Any) -> Any:
     from credo.applications import newsvendor as order
-    from credo.cli.utility_file import read_utility
+    from credo.tables.utility_file import read_utility
     from credo.errors import InputError
 
     if (utility is None) == (newsvendor is None):
@@ -132,7 +132,7 @@ def _realised(found: Any, encoder: Any, frame: Any) -> list[str]:
     """What came true, where the table has targets."""
     import numpy as np
 
-    from credo.cli.score import true_targets
+    from credo.tables.score import true_targets
     from credo.tables.read import parse
 
     named = parse.named_frame(frame)

@@ -48,7 +48,7 @@ def detect(
     the clean rows fixes the threshold, the other is attacked, and what is caught of the successful attacks is said.
     """
     from credo.applications.detection import Attack
-    from credo.cli.open import open_table_run
+    from credo.tables.run import open_table_run
     from credo.errors import InputError
 
     if (suspect is None) == (attack is None):
@@ -65,7 +65,7 @@ def detect(
 
 def _clean_rows(opened: Any, clean: Path | None, target: bool) -> tuple[Any, Any]:
     """Encoded inputs, and targets where asked for: those of the file, or those that the run held out."""
-    from credo.cli.open import inputs_of, read_rows
+    from credo.tables.run import inputs_of, read_rows
     from credo.errors import InputError
 
     if clean is not None:
@@ -89,7 +89,7 @@ def _clean_rows(opened: Any, clean: Path | None, target: bool) -> tuple[Any, Any
 
 def _scores(opened: Any, inputs: Any, score: str | None) -> Any:
     from credo.applications.detection import suspicion
-    from credo.cli.score import predictive_at
+    from credo.tables.score import predictive_at
 
     predictive = predictive_at(opened.fit, opened.encoder, inputs, opened.table.get("seed", 0))
     return suspicion(predictive, score)
@@ -108,7 +108,7 @@ def _flagged(opened: Any, suspect: Any, clean: Path | None, score: str | None, f
     import numpy as np
 
     from credo.applications.detection import threshold
-    from credo.cli.open import inputs_of, read_rows, usable_rows
+    from credo.tables.run import inputs_of, read_rows, usable_rows
     from credo.errors import InputError
     from credo.tables.read.files import write_table
 

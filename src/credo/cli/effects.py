@@ -29,7 +29,7 @@ def effects(
     which the rows span two turns. Whether an input matters is known for fits by gibbs or reversible_jump with --set
     select_inputs=true.
     """
-    from credo.cli.open import open_table_run
+    from credo.tables.run import open_table_run
     from credo.errors import InputError
     from credo.report.effects import effect_key, left_out, of_dates
     from credo.tables.effects import table_effects
@@ -47,7 +47,7 @@ def effects(
 
 def _rows(opened: Any, rows: Path | None) -> Any:
     """Encoded rows: those of the file, or those that the run held out."""
-    from credo.cli.open import inputs_of, read_rows
+    from credo.tables.run import inputs_of, read_rows
     from credo.errors import InputError
 
     if rows is None:

@@ -14,8 +14,8 @@ def evaluate(
     as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON.")] = False,
 ) -> None:
     """Score RUN on the rows of TABLE, on the table's own scale."""
-    from credo.cli.open import open_table_run, read_rows
-    from credo.cli.score import confusion_of, intervals_of, predictive_at, true_targets
+    from credo.tables.run import open_table_run, read_rows
+    from credo.tables.score import confusion_of, intervals_of, predictive_at, true_targets
     from credo.errors import InputError
     from credo.tables.encode.unseen import unseen_notes
 

@@ -75,8 +75,8 @@ def fit(
 
     if method != AUTO:
         find(method)  # before anything slow is imported
-    from credo.cli.job import Job, digest
-    from credo.cli.train import check_place, prepare, train
+    from credo.tables.job import Job, digest
+    from credo.tables.fitting import check_place, prepare, train
     from credo.storage.locks import locked
     from credo.tables.model import parse_settings
 
@@ -115,7 +115,7 @@ def finish(summary: dict, as_json: bool) -> None:
 
 def tell(summary: dict) -> list[str]:
     """The summary as lines for a person."""
-    from credo.cli.duration import took
+    from credo.tables.duration import took
 
     metrics, target = summary["metrics"], summary["target"]
     name = target if isinstance(target, str) else ", ".join(target)

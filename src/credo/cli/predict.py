@@ -33,8 +33,8 @@ def predict(
     import sys
 
     from credo.cli.columns import beside, kept_columns, prediction_frame, rounded
-    from credo.cli.open import inputs_of, open_table_run, read_rows, usable_rows
-    from credo.cli.score import predictive_at
+    from credo.tables.run import inputs_of, open_table_run, read_rows, usable_rows
+    from credo.tables.score import predictive_at
     from credo.errors import InputError
     from credo.tables.read.files import write_table
     from credo.tables.read.text import TEXT_ENDINGS

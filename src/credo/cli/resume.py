@@ -14,7 +14,7 @@ def resume(
 ) -> None:
     """Continue RUN from its last checkpoint; the result is that of a run that was never stopped."""
     from credo.cli.fit import finish
-    from credo.cli.job import job_file, read_job
+    from credo.tables.job import job_file, read_job
 
     if not job_file(run).is_file():
         from credo.storage.run_directory.read import read_versions
@@ -27,6 +27,6 @@ def resume(
     with locked(run):
         job = read_job(run)
         job.check_table()
-        from credo.cli.train import prepare, train
+        from credo.tables.fitting import prepare, train
 
         finish(train(job, run, prepare(job), resuming=True), as_json)

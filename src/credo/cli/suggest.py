@@ -32,7 +32,7 @@ def suggest(
     import numpy as np
 
     from credo.applications.active import acquisition_scores, choose
-    from credo.cli.open import inputs_of, open_table_run, read_rows, usable_rows
+    from credo.tables.run import inputs_of, open_table_run, read_rows, usable_rows
     from credo.errors import InputError
     from credo.tables.read.files import write_table
 

@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy.stats import binom
 
-from credo.report.judge import wilson
+from credo.evaluation.metrics.judge import wilson
 from credo.report.style import INK, MODEL, MUTED, WRONG, axes, legend
 from credo.report.told import spans, tell
 from credo.report.views import COVERAGE, ClassView, RealView

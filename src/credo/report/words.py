@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from credo.report.judge import Judgement, confidence_words, coverage_words, judge
+from credo.evaluation.metrics.judge import Judgement, confidence_words, coverage_words, judge
 from credo.report.run import RunData
 from credo.report.views import ClassView, RealView
 

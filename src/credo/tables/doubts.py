@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from credo.report.judge import judge
+from credo.evaluation.metrics.judge import judge
 
 LEVEL = 0.9
 FEWEST = 20  # rows that can tell something

@@ -15,10 +15,10 @@ import numpy as np
 
 import credo
 from credo.cli.console import plain, say
-from credo.cli.doubts import doubts
-from credo.cli.duration import Stopwatch, announced
-from credo.cli.job import CHECKPOINT, Job, job_file
-from credo.cli.score import confusion_of, predictive_at, scores_of, true_targets
+from credo.tables.doubts import doubts
+from credo.tables.duration import Stopwatch, announced
+from credo.tables.job import CHECKPOINT, Job, job_file
+from credo.tables.score import confusion_of, predictive_at, scores_of, true_targets
 from credo.errors import InputError, Refusal, Unwritable
 from credo.storage.atomic_write import check_replaceable
 from credo.storage.run_directory.write import PAGES, is_run, save_fit
