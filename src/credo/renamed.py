@@ -42,7 +42,7 @@ MODULES = {
     ("data", "evaluation"): "group_folds",
     ("applications", "storage"): "records=atomic_write",
     ("applications", "tables"): "tables=effects",
-    ("cli", "tables"): "job score doubts duration utility_file train=fitting open=run",
+    ("cli", "tables"): "job score doubts duration utility_file=utility_table train=fitting open=run",
     ("report", "evaluation.metrics"): "judge",
     ("data", "tables.read"): "tables=files binary_tables=binary excel_tables=excel text_tables=text parse number_forms",
     ("data", "tables.columns"): "kinds roles shown decode",

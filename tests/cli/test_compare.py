@@ -5,11 +5,11 @@ import json
 import numpy as np
 import pytest
 
-from credo.cli import train
 from credo.report import load_run_data
 from credo.report.compare import ranking
 from credo.report.write import told_apart
 from credo.storage.run_directory.read import open_run
+from credo.tables import fitting
 from small_tables import QUICK as FIT
 from small_tables import regression_frame
 
@@ -74,8 +74,8 @@ def test_a_run_keeps_the_groups_of_its_held_out_rows(credo, grouped):
 
 
 def test_a_run_of_before_groups_were_kept_still_loads(credo, grouped, tmp_path, monkeypatch):
-    kept = train._kept
-    monkeypatch.setattr(train, "_kept", lambda prepared: {k: v for k, v in kept(prepared).items() if k != "groups"})
+    kept = fitting._kept
+    monkeypatch.setattr(fitting, "_kept", lambda prepared: {k: v for k, v in kept(prepared).items() if k != "groups"})
     how = ("--target", "price", *FIT, "--split-by", "site", "--holdout", "0.5")
     assert credo("fit", grouped / "sites.csv", *how, "--out", tmp_path / "old").exit_code == 0
     old = load_run_data(tmp_path / "old")

@@ -206,16 +206,16 @@ def test_a_folder_that_is_removed_during_the_fit_does_not_lose_it(credo, table, 
 
 def test_a_place_that_is_taken_during_the_fit_does_not_lose_it(credo, table, whole, tmp_path, monkeypatch):
     """Somebody removes the folder and puts another thing there after the last checkpoint: the run goes beside it."""
-    import credo.tables.fitting as train
+    from credo.tables import fitting
 
-    out, scores = tmp_path / "run", train.scores
+    out, scores = tmp_path / "run", fitting.held_out_scores
 
     def take(*given):
         shutil.rmtree(out)
         out.write_text("mine")
         return scores(*given)
 
-    monkeypatch.setattr(train, "scores", take)
+    monkeypatch.setattr(fitting, "held_out_scores", take)
     result = credo("fit", table, "--target", "y", *OPTIONS, "--out", out)
     assert result.exit_code == 0, result.stderr
     assert f"The run is in {out}-2." in result.stderr

@@ -12,15 +12,16 @@ from credo.evaluation.comparison.result import summarised
 from credo.evaluation.diagnostics.alarms import Alarm
 from credo.report import Section, page
 from credo.report.compare import LEVEL, comparison, ranking, shared_rows
-from credo.report.run import RunData, predict_rows
+from credo.report.run import RunData
 from credo.report.write import told_apart
+from credo.tables.score import predictive_at
 
 from .test_page import check
 
 
 def part(run: RunData, name: str, rows: np.ndarray, shift: float = 0.0) -> RunData:
     """The run on some of its rows, with predictions that are off by `shift`."""
-    predictive = predict_rows(run.fit, run.inputs[rows], run.encoder, num_samples=50)
+    predictive = predictive_at(run.fit, run.encoder, run.inputs[rows], num_samples=50)
     predictive = predictive.rescaled(shift, 1.0) if shift else predictive
     numbers = {"row_numbers": rows + 100, "source": "table"}
     return RunData.from_predictions(

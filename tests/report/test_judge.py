@@ -5,8 +5,8 @@ import dataclasses
 import pytest
 
 import credo
-from credo.report.advice import advice
 from credo.evaluation.metrics.judge import coverage_words, judge
+from credo.report.advice import advice
 from credo.report.words import number, percent, summary
 
 from .conftest import make_run, numbers_table

@@ -84,9 +84,9 @@ def test_many_rows_are_thinned_and_said_so(regression) -> None:
 
 
 def make_predictions(run: RunData, inputs: np.ndarray) -> credo.Predictive:
-    from credo.report.run import predict_rows
+    from credo.tables.score import predictive_at
 
-    return predict_rows(run.fit, inputs, run.encoder, num_samples=20)
+    return predictive_at(run.fit, run.encoder, inputs, num_samples=20)
 
 
 def test_smooth_keeps_the_mean_of_a_line() -> None:

@@ -43,6 +43,8 @@ EXCEPTIONS = {
     ("evaluation/comparison/result.py", "report"): "Comparison.plot: likewise",
     ("applications/continual/result.py", "report"): "Continual.plot: users call it; imported when called",
     ("priors/as_prior.py", "posteriors"): "a posterior over weights is the next prior",
+    ("tables/run.py", "report"): "Run.report: users call it; imported when called",
+    ("tables/run.py", "storage.export"): "Run.export: likewise",
     ("training/fit.py", "tables"): 'method="auto": who has no method gets one; imported when asked for',
     ("training/fit.py", "storage.run_directory"): "Fit.save: users call it; imported when called",
     ("training/fit.py", "report"): "Fit.plot: likewise",

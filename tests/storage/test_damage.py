@@ -20,11 +20,11 @@ from credo.applications.active.result import ActiveLearning
 from credo.applications.optimise import record as searches
 from credo.applications.optimise.record import Evaluation
 from credo.applications.optimise.space import Space
-from credo.tables.job import Job, read_job
 from credo.errors import CredoError
 from credo.storage.archives import document_digest
 from credo.storage.export.portable.cells import PortableError
 from credo.storage.store import Store
+from credo.tables.job import Job, read_job
 from damage import copied, files_of, spoil_bytes, spoil_document, spoil_place
 
 KEY = jax.random.key(0)
@@ -150,7 +150,7 @@ def _exports(seed: int, count: int, exported, place: Path) -> None:
 SPACE = Space.from_data({"a": {"type": "float", "low": 0, "high": 1}, "k": {"type": "int", "low": 1, "high": 9}})
 SETTINGS = {"seed": 0, "names": ["a"], "space": SPACE.to_data()}
 CELL = {"refused": "", "ok": True}, {"log_likelihood": np.arange(5.0), "crps": np.ones(5)}
-JOB = Job("t.csv", "0", ["y"], "auto", "map", None, {}, None, None, None, 0, 0.1, "error", None, None, None)
+JOB = Job(table="t.csv", digest="0", target=["y"], method="map")
 
 
 def store_of(place: Path) -> Store:

@@ -168,22 +168,23 @@ def one(folder, seed):
 
 def stopped_before_the_fit():
     """Let `credo fit` end where its first step would be taken, after a round through what is saved and encoded."""
-    from credo.cli import fit, train
+    from credo.cli import fit
     from credo.errors import InputError
+    from credo.tables import fitting
     from credo.tables.encode.encoder import TableEncoder
 
-    def instead(job, out, prepared, resuming=False):
+    def instead(prepared, *_):
         encoder = TableEncoder.from_config(prepared.encoder.to_config())
         assert np.isfinite(prepared.train.inputs).all()
         assert np.isfinite(prepared.train.targets).all()
         try:
-            inputs = encoder.inputs(pd.DataFrame(frame_of(random.Random(job.seed))), unseen="zeros")
+            inputs = encoder.inputs(pd.DataFrame(frame_of(random.Random(prepared.job.seed))), unseen="zeros")
             assert np.isfinite(inputs).all()
         except InputError:
             pass
 
-    train.train = instead
-    fit.finish = lambda summary, as_json: None
+    fitting.train = instead
+    fit.finish = lambda run, as_json: None
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ from typer.testing import CliRunner
 
 import credo
 from credo.cli.fit import free_place
-from credo.tables.job import job_file, read_job
 from credo.cli.main import app
 from credo.errors import InputError
 from credo.estimators import BayesianClassifier, BayesianRegressor
@@ -19,6 +18,7 @@ from credo.estimators.build import Asked, decided
 from credo.tables import auto
 from credo.tables.auto import pilot
 from credo.tables.encode.encoder import TableEncoder
+from credo.tables.job import job_file, read_job
 from credo.tables.model import build, parse_likelihood, parse_network
 from small_tables import regression_frame
 
@@ -97,17 +97,17 @@ def test_the_command_line_chooses_and_says_why(tmp_path, monkeypatch):
 
 def test_an_unfinished_run_knows_its_method(tmp_path):
     from credo.tables.job import Job
-    from credo.tables.fitting import prepare
+    from credo.tables.prepare import prepare
 
     table = tmp_path / "houses.csv"
     regression_frame().to_csv(table, index=False)
-    job = Job(str(table), "", ["price"], "auto", "auto", None, {}, None, None, None, 0, 0.1, "error", None, None, None)
-    chosen = prepare(job).job
+    job = Job(table=str(table), target=["price"])
+    chosen = prepare(job, None, print).job
     chosen.write(tmp_path / "run")
     assert job_file(tmp_path / "run").is_file()
     read = read_job(tmp_path / "run")
     assert read == chosen
-    assert prepare(read).job == chosen
+    assert prepare(read, None, print).job == chosen
     assert read.method == "ensemble_chains"
     assert read.network == credo.tables.auto.choice.DEEP
 
@@ -309,7 +309,7 @@ def test_one_group_cannot_be_cut():
 
 
 def test_a_fit_by_groups_tells_its_pilot(tmp_path, monkeypatch):
-    from credo.cli import train
+    from credo.tables import prepare
     from credo.tables.job import Job
 
     seen = []
@@ -318,12 +318,12 @@ def test_a_fit_by_groups_tells_its_pilot(tmp_path, monkeypatch):
         seen.append((len(data[1]), groups))
         return auto.Choice("map", "mlp:3", {}, 5, 16, "Because.")
 
-    monkeypatch.setattr(train, "chosen_for", chosen_for)
+    monkeypatch.setattr(prepare, "chosen_for", chosen_for)
     table = tmp_path / "houses.csv"
     regression_frame().to_csv(table, index=False)
-    job = Job(str(table), "", ["price"], "auto", "auto", None, {}, None, None, None, 0, 0.3, "error", None, None, None)
-    train.prepare(job)
-    train.prepare(dataclasses.replace(job, split_by="town"))
+    job = Job(table=str(table), target=["price"], holdout=0.3)
+    prepare.prepare(job, None, print)
+    prepare.prepare(dataclasses.replace(job, split_by="town"), None, print)
     assert seen[0][1] is None
     rows, groups = seen[1]
     assert len(groups) == rows

@@ -8,8 +8,6 @@ import pandas as pd
 import pytest
 
 import credo
-from credo.tables.doubts import doubts
-from credo.tables.duration import announced, took
 from credo.core.batch import Batch
 from credo.likelihoods import Stretched
 from credo.methods.ensembles.early_stopping import EarlyStopping, held_rows
@@ -21,6 +19,8 @@ from credo.tables.auto.choice import timed as planned_at
 from credo.tables.auto.probe import timed
 from credo.tables.auto.replan import pace, shortened
 from credo.tables.auto.speed import Speed
+from credo.tables.doubts import doubts
+from credo.tables.duration import announced, took
 from credo.tables.encode.encoder import TableEncoder
 
 SLOW, QUICK = Speed(0.05, 0.02, 8), Speed(0.001, 0.0005, 8)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from credo.core.predictive import Predictive
 from credo.errors import InputError
 from credo.tables.columns.kinds import names_rows
 from credo.tables.encode.encoder import TableEncoder
@@ -19,20 +18,6 @@ if TYPE_CHECKING:
 # Columns of a real target, the longest endings first.
 REAL = ("aleatoric_std", "epistemic_std", "mean", "std", "lower", "upper")
 DIGITS, SPREAD_DIGITS = 6, 4
-
-
-def prediction_frame(
-    predictive: Predictive, encoder: TableEncoder, interval: float, rows: np.ndarray, length: int
-) -> pd.DataFrame:
-    """One row for each of `length` rows of a table; those that are not among `rows` are empty."""
-    import pandas as pd
-
-    targets = None if isinstance(encoder.target, str) else encoder.target
-    frame = predictive.to_pandas(interval, targets=targets, labels=encoder.classes)
-    if len(rows) == length:
-        return frame
-    frame.index = pd.Index(rows)
-    return frame.reindex(range(length))
 
 
 def kept_columns(table: pd.DataFrame, keep: Sequence[str], encoder: TableEncoder) -> list[str]:

@@ -3,12 +3,13 @@
 import codecs
 import ctypes
 import json
-import math
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
 from typing import Any
+
+from credo.tables.summary import finite
 
 SPELLED = "credo.spelled"  # the name of a way to write what an encoding lacks
 PLAIN = {
@@ -18,7 +19,6 @@ PLAIN = {
     "σ": "sigma", "θ": "theta", "β": "beta", "λ": "lambda", "ε": "epsilon", "ν": "nu", "\u2009": " ", "\u202f": " ",
     "\xa0": " ",
 }  # fmt: skip
-MOST_CLASSES, WIDTH = 8, 16  # classes whose confusions fit on a screen, and letters of their names
 
 
 def say(*sentences: str) -> None:
@@ -81,63 +81,4 @@ def _spelled(error: UnicodeError) -> tuple[str, int]:
 
 def emit(document: Any) -> None:
     """A document for a program, as JSON."""
-    print(json.dumps(plain(document), indent=2))
-
-
-def plain(value: Any) -> Any:
-    """The value with null where a number is not finite: JSON has no word for that."""
-    if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-WORDS = {
-    "log_likelihood": "log likelihood",
-    "rmse": "RMSE",
-    "crps": "CRPS",
-    "coverage_90": "90 % intervals cover",
-    "accuracy": "accuracy",
-    "majority_accuracy": "  of the majority class",
-    "brier": "Brier score",
-    "ece": "calibration error (ECE)",
-    "auroc": "area under ROC curve",
-    "recall": "recall",
-    "precision": "precision",
-    "lift_10": "lift in the top tenth",
-}
-
-
-def in_words(scores: dict[str, Any], ends: dict[str, list[float]] | None = None) -> list[str]:
-    """One line for each score, with or without the prefix `test_`, and its interval where that is known."""
-    lines = []
-    for name, value in scores.items():
-        words = WORDS.get(name.removeprefix("test_"))
-        if words is not None and value is not None:
-            low, high = (ends or {}).get(name, (None, None))
-            between = "" if low is None else f"   ({low:.4g} to {high:.4g})"
-            lines.append(f"  {words:<26}{value:.4g}{between}")
-    return lines
-
-
-def of_classes(scores: dict[str, Any], classes: Sequence[str], confusion: Any) -> list[str]:
-    """Which class recall, precision and lift are about, and which class is named instead of which."""
-    threshold = scores.get("threshold", scores.get("test_threshold"))
-    lines = []
-    if threshold is not None:
-        lines.append(
-            f"Recall, precision and lift are those of {classes[1]!r}; a row is picked out where its probability is at "
-            f"least {threshold:.3g}, the threshold of best expected F1."
-        )
-    if confusion is None or len(classes) > MOST_CLASSES:
-        return lines
-    names = [f"{name[:WIDTH]}" for name in map(str, classes)]
-    cells = [[f"{count:,.4g}" if count % 1 else f"{count:,.0f}" for count in row] for row in confusion]
-    first = max(len("true \\ named"), *map(len, names))
-    widths = [max(len(name), *(len(row[j]) for row in cells)) for j, name in enumerate(names)]
-    table = [["true \\ named", *names], *([name, *row] for name, row in zip(names, cells))]
-    lines.append("Rows of each class, by the class that was named:")
-    for head, *row in table:
-        lines.append(f"  {head:<{first}}  " + "  ".join(f"{x:>{w}}" for x, w in zip(row, widths)))
-    return lines
+    print(json.dumps(finite(document), indent=2))

@@ -52,55 +52,32 @@ def decide(
     more data could bring at most), value_of_outcome, and the utility of each action. Where TABLE has the target, the
     utility that came true is printed, and that of acting on the point prediction.
     """
-    import sys
-
-    from credo.applications import decide as choose
     from credo.applications.decisions.risk import risk_of
-    from credo.tables.run import inputs_of, open_table_run, read_rows, usable_rows
-    from credo.tables.score import predictive_at
+    from credo.cli.output import write_or_print
     from credo.errors import InputError
-    from credo.tables.read.files import write_table
+    from credo.tables import load
 
     if over not in ("outcomes", "parameters"):
         raise InputError(f"--over is outcomes or parameters, got {over}.")
-    how = risk_of(risk)
-    leave = _abstain(abstain)
-    opened = open_table_run(run)
-    worth = _utility(utility, newsvendor, opened.encoder)
-    frame = read_rows(opened, table)
-    rows = usable_rows(opened, frame, table, "; their decisions are left empty")
-    inputs = inputs_of(opened, frame.iloc[rows])
-    predictive = predictive_at(opened.fit, opened.encoder, inputs, opened.table.get("seed", 0))
-    found = choose(predictive, worth, risk=how, over=over, abstain=leave)
-    told = [found.summary(), *_realised(found, opened.encoder, frame.iloc[rows])]
-    result = found.to_pandas()
-    if len(rows) < len(frame):
-        result = result.set_index(rows).reindex(range(len(frame)))
-    if out is None:
-        result.to_csv(sys.stdout, index=False)
-        say(*told)
-        return
-    write_table(result, out)
-    picture = _picture(found, out)
-    print("\n".join(told))
-    say(f"Wrote {len(result)} decisions to {out} and their picture to {picture}.")
-
-
-def _utility(utility: Path | None, newsvendor: str | None, encoder: Any) -> Any:
-    from credo.applications import newsvendor as order
-    from credo.tables.utility_file import read_utility
-    from credo.errors import InputError
-
+    how, leave = risk_of(risk), _abstain(abstain)
     if (utility is None) == (newsvendor is None):
         raise InputError("Give what actions are worth by one of --utility FILE and --newsvendor UNDER,OVER.")
-    if not isinstance(encoder.target, str):
-        raise InputError("Decisions are about one outcome, and this run predicts several; fit one target.")
-    if utility is not None:
-        return read_utility(utility, encoder)
-    if encoder.classes is not None:
-        raise InputError("--newsvendor needs a run on numbers, and this one predicts classes; use --utility FILE.")
-    under, over = _pair(str(newsvendor), "--newsvendor takes two numbers, UNDER,OVER, such as 3,1")
-    return order(under, over)
+    opened = load(run)
+    rows = opened.rows(table, fate="; their decisions are left empty", tell=say)
+    found = opened.decide(rows, utility or _order(str(newsvendor)), risk=how, over=over, abstain=leave)
+    said = "\n".join([found.summary(), *_realised(found, opened.encoder, rows.used)])
+    result = found.to_pandas()
+    if len(rows.places) < len(rows.frame):
+        result = result.set_index(rows.places).reindex(range(len(rows.frame)))
+    write_or_print(result, out, "decisions", said)
+    if out is not None:
+        say(f"Wrote their picture to {_picture(found, out)}.")
+
+
+def _order(text: str) -> Any:
+    from credo.applications import newsvendor
+
+    return newsvendor(*_pair(text, "--newsvendor takes two numbers, UNDER,OVER, such as 3,1"))
 
 
 def _abstain(text: str | None) -> Any:
@@ -132,7 +109,7 @@ def _realised(found: Any, encoder: Any, frame: Any) -> list[str]:
     """What came true, where the table has targets."""
     import numpy as np
 
-    from credo.tables.score import true_targets
+    from credo.tables.encode.scale import true_targets
     from credo.tables.read import parse
 
     named = parse.named_frame(frame)

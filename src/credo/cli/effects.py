@@ -29,42 +29,16 @@ def effects(
     which the rows span two turns. Whether an input matters is known for fits by gibbs or reversible_jump with --set
     select_inputs=true.
     """
-    from credo.tables.run import open_table_run
-    from credo.errors import InputError
-    from credo.report.effects import effect_key, left_out, of_dates
-    from credo.tables.effects import table_effects
+    from credo.report.effects import left_out, of_dates
+    from credo.tables import load
 
-    if not 0 < level < 1:
-        raise InputError(f"--level lies between 0 and 1, got {level:g}.")
-    opened = open_table_run(run)
-    inputs = _rows(opened, rows)
-    found = table_effects(effect_key(), opened.fit, opened.encoder, inputs, level=level)
+    opened = load(run)
+    inputs = opened.inputs(rows, tell=say)
+    found = opened.effects(inputs, level=level)
     print(found)
     say(*of_dates(found, opened.encoder), *left_out(found, opened.encoder))
     for place in write(opened, found, inputs, out or run):
         say(f"Wrote {place}.")
-
-
-def _rows(opened: Any, rows: Path | None) -> Any:
-    """Encoded rows: those of the file, or those that the run held out."""
-    from credo.tables.run import inputs_of, read_rows
-    from credo.errors import InputError
-
-    if rows is None:
-        held = opened.heldout.get("inputs", ())
-        if len(held) < 2:
-            raise InputError(
-                f"The run {opened.folder} kept {'one row' if len(held) else 'no rows'} to average over (it held out "
-                "no more, and training rows are not saved): give some with --rows FILE, such as the training table."
-            )
-        return held
-    frame = read_rows(opened, rows)
-    usable = opened.encoder.keep(frame, target=False)
-    if len(usable) == 0:
-        raise InputError(f"Every row of {rows} has a missing cell, and this run leaves such rows out.")
-    if len(usable) < len(frame):
-        say(f"{len(frame) - len(usable)} of {len(frame)} rows have missing cells and are left out.")
-    return inputs_of(opened, frame.iloc[usable])
 
 
 def write(opened: Any, found: Any, inputs: Any, folder: Path) -> list[Path]:

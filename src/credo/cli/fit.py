@@ -1,16 +1,14 @@
 """`credo fit`: learn from a table."""
 
-import dataclasses
 import itertools
-import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from credo.cli.console import emit, in_words, of_classes, say
+from credo.cli.console import emit, say
 from credo.cli.limits import MOST_SEED
-from credo.tables.auto import AUTO
+from credo.tables.auto.choice import AUTO
 
 
 def fit(
@@ -75,22 +73,16 @@ def fit(
 
     if method != AUTO:
         find(method)  # before anything slow is imported
-    from credo.tables.job import Job, digest
-    from credo.tables.fitting import check_place, prepare, train
-    from credo.storage.locks import locked
+    from credo import tables
     from credo.tables.model import parse_settings
 
-    out = free_place(table) if out is None else out
-    job = Job(
-        os.path.realpath(table), "", list(target), task, method, network,
-        parse_settings(settings or []), steps, budget, batch_size, seed, holdout, missing, weights, split_by, time,
-        checkpoint_every, drop=list(drop or []),
+    run = tables.fit(
+        table, target, task=task, method=method, network=network, settings=parse_settings(settings or []), steps=steps,
+        budget=budget, batch_size=batch_size, seed=seed, holdout=holdout, drop=drop or [], missing=missing,
+        weights=weights, split_by=split_by, time=time, out=free_place(table) if out is None else out,
+        checkpoint_every=checkpoint_every, tell=say,
     )  # fmt: skip
-    with locked(out):
-        check_place(out)
-        prepared = prepare(job)
-        say(*prepared.notes)
-        finish(train(dataclasses.replace(prepared.job, digest=digest(table)), out, prepared), as_json)
+    finish(run, as_json)
 
 
 def free_place(table: Path) -> Path:
@@ -100,33 +92,14 @@ def free_place(table: Path) -> Path:
     return next(place for place in places if not place.exists())
 
 
-def finish(summary: dict, as_json: bool) -> None:
+def finish(run: Any, as_json: bool) -> None:
     """Print what came of a fit; exit code 1 where it failed, 130 where it was stopped."""
     if as_json:
-        emit(summary)
+        emit(run.facts())
     else:
-        print("\n".join(tell(summary)))
-    if not summary["ok"]:
-        say(summary["status"])
+        print(f"{run.summary()}\nRun: {run.folder}")
+    if not run.status.ok:
+        say(str(run.status))
         raise typer.Exit(1)
-    if "interrupted" in summary["status"]:
+    if "interrupted" in str(run.status):
         raise typer.Exit(130)
-
-
-def tell(summary: dict) -> list[str]:
-    """The summary as lines for a person."""
-    from credo.tables.duration import took
-
-    metrics, target = summary["metrics"], summary["target"]
-    name = target if isinstance(target, str) else ", ".join(target)
-    lines = [
-        f"{summary['method']} learned {name} ({summary['task']}) from {metrics['train_rows']} rows and "
-        f"{summary['features']} features.",
-        took(metrics["seconds_wall"], metrics["seconds_wall_compile"], metrics.get("seconds_planned")),
-    ]
-    if metrics["test_rows"]:
-        lines += [f"On {metrics['test_rows']} rows that it did not see:", *in_words(metrics)]
-        lines += of_classes(metrics, summary["classes"] or (), metrics.get("test_confusion"))
-    if summary["status"] != "The fit finished.":
-        lines.append(summary["status"])
-    return [*lines, f"Run: {summary['run']}"]

@@ -1,7 +1,7 @@
 """`credo predict`: predictions with their uncertainty, as a table."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -30,29 +30,15 @@ def predict(
     each class, entropy, aleatoric_entropy and mutual_information. Text shows six digits, and four of std; Parquet and
     Feather keep all.
     """
-    import sys
-
-    from credo.cli.columns import beside, kept_columns, prediction_frame, rounded
-    from credo.tables.run import inputs_of, open_table_run, read_rows, usable_rows
-    from credo.tables.score import predictive_at
-    from credo.errors import InputError
-    from credo.tables.read.files import write_table
+    from credo.cli.columns import beside, kept_columns, rounded
+    from credo.cli.output import write_or_print
+    from credo.tables import load
     from credo.tables.read.text import TEXT_ENDINGS
 
-    if not 0 < interval < 1:
-        raise InputError(f"--interval lies between 0 and 1, got {interval:g}.")
-    opened = open_table_run(run)
-    frame = read_rows(opened, table)
-    kept = kept_columns(frame, keep or [], opened.encoder)
-    rows = usable_rows(opened, frame, table, "; their predictions are left empty")
-    inputs = inputs_of(opened, frame.iloc[rows])
-    predictive = predictive_at(opened.fit, opened.encoder, inputs, opened.table.get("seed", 0))
-    result: Any = prediction_frame(predictive, opened.encoder, interval, rows, len(frame))
+    opened = load(run)
+    rows = opened.rows(table, fate="; their predictions are left empty", tell=say)
+    kept = kept_columns(rows.frame, keep or [], opened.encoder)
+    result = opened.predict(rows, interval=interval)
     if out is None or out.name.lower().endswith(TEXT_ENDINGS):
         result = rounded(result)
-    result = beside(frame, kept, result)
-    if out is None:
-        result.to_csv(sys.stdout, index=False)
-    else:
-        write_table(result, out)
-        say(f"Wrote {len(result)} predictions to {out}.")
+    write_or_print(beside(rows.frame, kept, result), out, "predictions")

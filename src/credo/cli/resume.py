@@ -14,7 +14,7 @@ def resume(
 ) -> None:
     """Continue RUN from its last checkpoint; the result is that of a run that was never stopped."""
     from credo.cli.fit import finish
-    from credo.tables.job import job_file, read_job
+    from credo.tables.job import job_file
 
     if not job_file(run).is_file():
         from credo.storage.run_directory.read import read_versions
@@ -22,11 +22,6 @@ def resume(
         read_versions(run)
         say(f"The run {run} is finished; there is nothing to resume.")
         return
-    from credo.storage.locks import locked
+    from credo import tables
 
-    with locked(run):
-        job = read_job(run)
-        job.check_table()
-        from credo.tables.fitting import prepare, train
-
-        finish(train(job, run, prepare(job), resuming=True), as_json)
+    finish(tables.resume(run, tell=say), as_json)

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import jax
 import numpy as np
 from matplotlib.figure import Figure
 
@@ -13,7 +12,7 @@ from credo.report.panels import MOST_CLASSES, MOST_LABELS, MOST_PANELS, panels
 from credo.report.run import RunData
 from credo.report.words import number, percent
 from credo.tables.columns.shown import shown_inputs
-from credo.tables.effects import table_effects
+from credo.tables.effects import effect_key, table_effects
 from credo.tables.encode.columns import CategoryColumn, DateColumn
 from credo.tables.encode.encoder import TableEncoder
 from credo.tables.read.parse import listed
@@ -29,11 +28,6 @@ CAPTIONS = {
     "panels": "Ticks at the bottom are the rows; a wide band where there are few of them is lack of knowledge. An "
     "input whose band holds a level line may do nothing."
 }
-
-
-def effect_key() -> jax.Array:
-    """The key of effects: a report and `credo effects` show the same numbers."""
-    return jax.random.key(0)
 
 
 def input_section(run: RunData, level: int, prefix: str) -> list[Section]:

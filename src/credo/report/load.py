@@ -9,7 +9,9 @@ import numpy as np
 
 from credo.errors import InputError
 from credo.report.run import RunData
+from credo.storage.run_directory.read import SavedRun, open_run
 from credo.tables.read.parse import text_keys
+from credo.tables.read.source import read_source
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,26 +25,35 @@ def load_run_data(folder: Path | str, table: pd.DataFrame | Path | str | None = 
         table: rows to score on instead: a frame or a file; needs a run on a table.
         network: the user's own network, as in `credo.load`.
     """
-    from credo.storage.run_directory.read import open_run
+    return run_data(open_run(folder, network), table)
 
-    run = open_run(folder, network)
-    name = Path(folder).resolve().name
-    known: dict[str, Any] = {"versions": _versions(run.versions), "notes": (), "split_by": run.table.get("split_by")}
+
+def run_data(run: SavedRun, table: Any = None) -> RunData:
+    """A run as data for a report, with the predictions that it makes everywhere else.
+
+    Args:
+        run: from `credo.tables`, or a run directory that was read.
+        table: as in `load_run_data`.
+    """
+    encoder, held = run.encoder, run.heldout
+    name = "run" if run.folder is None else Path(run.folder).resolve().name
+    facts: dict[str, Any] = {"versions": _versions(run.versions), "notes": (), "split_by": run.table.get("split_by")}
     if table is not None:
-        if run.encoder is None:
-            raise InputError(f"The run {folder} was not made from a table; make RunData from its predictions.")
-        frame = _frame(table)
-        arrays = run.encoder.arrays(frame, unseen="zeros")
-        known |= {"rows": "new", "groups": _groups(frame, known["split_by"], arrays.rows)}
-        return RunData.from_encoded(name, run.fit, run.encoder, arrays.inputs, arrays.targets, **known)
-    if run.encoder is None or not len(run.heldout.get("inputs", ())):
-        features = run.encoder.feature_names if run.encoder is not None else ()
-        return RunData(name, run.fit, run.metrics, encoder=run.encoder, feature_names=features, **known)
-    if any(key.startswith("test_") for key in run.metrics):
-        known["metrics"] = run.metrics
-    held = run.heldout
-    known |= {"row_numbers": held.get("rows"), "source": run.table.get("digest"), "groups": held.get("groups")}
-    return RunData.from_encoded(name, run.fit, run.encoder, held["inputs"], held["targets"], **known)
+        if encoder is None:
+            raise InputError(f"The run {run.folder} was not made from a table; make RunData from its predictions.")
+        frame = read_source(table).frame
+        arrays = encoder.arrays(frame, unseen="zeros")
+        facts |= {"rows": "new", "groups": _groups(frame, facts["split_by"], arrays.rows)}
+        inputs, targets = arrays.inputs, arrays.targets
+    elif encoder is None or not len(held.get("inputs", ())):
+        features = encoder.feature_names if encoder is not None else ()
+        return RunData(name, run.fit, run.metrics, encoder=encoder, feature_names=features, **facts)
+    else:
+        if any(key.startswith("test_") for key in run.metrics):
+            facts["metrics"] = run.metrics
+        facts |= {"row_numbers": held.get("rows"), "source": run.table.get("digest"), "groups": held.get("groups")}
+        inputs, targets = held["inputs"], held["targets"]
+    return RunData.from_encoded(name, run.fit, encoder, inputs, targets, seed=run.table.get("seed", 0), **facts)
 
 
 def _groups(frame: pd.DataFrame, split_by: str | None, rows: np.ndarray) -> np.ndarray | None:
@@ -55,11 +66,3 @@ def _groups(frame: pd.DataFrame, split_by: str | None, rows: np.ndarray) -> np.n
 
 def _versions(found: dict[str, Any]) -> dict[str, str]:
     return {name: str(v) for name, v in found.items() if name not in ("format", "digests")}
-
-
-def _frame(table: pd.DataFrame | Path | str) -> pd.DataFrame:
-    if not isinstance(table, str | Path):
-        return table
-    from credo.tables.read.files import read_table
-
-    return read_table(table)

@@ -14,6 +14,7 @@ from credo.registry import did_you_mean
 from credo.report import calibration, classes, regression, training, uncertainty
 from credo.report.style import plain, retitle, title_of
 from credo.report.views import ClassView, RealView, View, views
+from credo.tables.score import predictive_at
 
 MOST_OUTPUTS = 4
 CURVE_POINTS = 240
@@ -83,14 +84,16 @@ def one_figure(fit: Any, inputs: Any = None, targets: Any = None, which: str | N
     return found[which]
 
 
-def of_views(given: list[View], fit: Any = None, inputs: Any = None, encoder: Any = None) -> dict[str, Figure]:
-    """The figures of predictions."""
+def of_views(
+    given: list[View], fit: Any = None, inputs: Any = None, encoder: Any = None, seed: int = 0
+) -> dict[str, Figure]:
+    """The figures of predictions; the seed is that of a run on a table."""
     found: dict[str, Figure] = {}
     for i, view in enumerate(given[:MOST_OUTPUTS]):
         if isinstance(view, ClassView):
             parts = _of_classes(view)
         else:
-            drawn = _curve(view, i, fit, inputs, encoder)
+            drawn = _curve(view, i, fit, inputs, encoder, seed)
             parts = ({"curve": drawn} if drawn else {}) | _of_numbers(view, along=drawn is not None)
         found |= {name + (f"_{i + 1}" if i else ""): figure for name, figure in parts.items()}
         for figure in parts.values() if len(given) > 1 else ():
@@ -140,7 +143,7 @@ def _of_classes(view: ClassView) -> dict[str, Figure]:
     return {name: draw(view) for name, draw in drawn.items()} | {"entropy_split": uncertainty.entropy_split(view)}
 
 
-def _curve(view: RealView, output: int, fit: Any, inputs: Any, encoder: Any) -> Figure | None:
+def _curve(view: RealView, output: int, fit: Any, inputs: Any, encoder: Any, seed: int) -> Figure | None:
     """The prediction along the only input, on a grid where the fit and the scales are known."""
     if inputs is None or np.ndim(inputs) != 2 or np.shape(inputs)[1] != 1:
         return None
@@ -153,7 +156,7 @@ def _curve(view: RealView, output: int, fit: Any, inputs: Any, encoder: Any) -> 
         return regression.curve(view, shift + scale * x, name, observed, view)
     margin = 0.05 * np.ptp(x)
     grid = np.linspace(x.min() - margin, x.max() + margin, CURVE_POINTS)
-    along = views(_predict(fit, grid[:, None], encoder), None, encoder)[output]
+    along = views(predictive_at(fit, encoder, grid[:, None].astype(np.float32), seed), None, encoder)[output]
     assert isinstance(along, RealView)
     return regression.curve(along, shift + scale * grid, name, observed, view)
 
@@ -165,9 +168,3 @@ def _input_scale(encoder: Any) -> tuple[float, float, str]:
     if getattr(column, "form", None) is not None:  # dates: days mean nothing to a reader
         return 0.0, 1.0, f"{column.name} (standardised)"
     return getattr(column, "shift", 0.0), getattr(column, "scale", 1.0), column.name
-
-
-def _predict(fit: Any, inputs: np.ndarray, encoder: Any) -> Predictive:
-    from credo.report.run import predict_rows
-
-    return predict_rows(fit, inputs.astype(np.float32), encoder)

@@ -9,15 +9,14 @@ from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
-import jax
 import numpy as np
 
-from credo.core.predict import predict
 from credo.core.predictive import Predictive
 from credo.core.short import fields_in_short
 from credo.evaluation.metrics import summarise
 from credo.report.views import View, views
-from credo.tables.encode.unseen import predict_unseen
+from credo.tables.encode.scale import true_targets
+from credo.tables.score import predictive_at
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,6 +47,7 @@ class RunData:
         source: a digest of that table.
         split_by: the column whose groups were held out whole.
         groups: a number for the group of each scored row, where it is known.
+        seed: decides which weights are drawn.
     """
 
     name: str
@@ -65,6 +65,7 @@ class RunData:
     source: str | None = None
     split_by: str | None = None
     groups: np.ndarray | None = None
+    seed: int = 0
 
     __repr__ = fields_in_short
 
@@ -114,7 +115,7 @@ class RunData:
         Args:
             name, fit, encoder, others: as in `from_predictions`.
             frame: the rows to score, with their targets.
-            seed: for draws from the posterior.
+            seed: decides which weights are drawn, as that of a run does.
             num_samples: how many draws; None takes what `credo.predict` takes.
         """
         arrays = encoder.arrays(frame, unseen="zeros")
@@ -141,28 +142,13 @@ class RunData:
             name, fit, encoder, seed, num_samples, others: as in `from_table`.
             inputs, targets: what `encoder.arrays` gave.
         """
-        predictive = predict_rows(fit, inputs, encoder, seed, num_samples)
-        if encoder.task == "regression":
-            targets = encoder.target_shift + encoder.target_scale * targets.astype(np.float64)
-        return cls.from_predictions(
-            name, fit, predictive, targets, encoder=encoder, inputs=inputs, **others
-        )  # fmt: skip
+        predictive, truth = predictive_at(fit, encoder, inputs, seed, num_samples), true_targets(encoder, targets)
+        return cls.from_predictions(name, fit, predictive, truth, encoder=encoder, inputs=inputs, seed=seed, **others)
 
     @cached_property
     def views(self) -> list[View]:
         """The predictions, output by output."""
         return [] if self.predictive is None else views(self.predictive, self.targets, self.encoder, self.row_numbers)
-
-
-def predict_rows(
-    fit: Fit, inputs: np.ndarray, encoder: TableEncoder, seed: int = 0, num_samples: int | None = None
-) -> Predictive:
-    """Predictions at encoded inputs, on the scale of the table."""
-    key = jax.random.key(seed)
-    predictive = predict_unseen(lambda rows: predict(key, fit, rows, num_samples=num_samples), encoder, inputs)
-    if encoder.task != "regression":
-        return predictive
-    return predictive.rescaled(encoder.target_shift, encoder.target_scale)
 
 
 def installed() -> dict[str, str]:

@@ -36,7 +36,7 @@ def _scores(run: RunData, level: int) -> list[Section]:
 
 def run_sections(run: RunData, level: int = 2, prefix: str = "run") -> list[Section]:
     """Everything about a run, in reading order; `prefix` is unique within the page."""
-    drawn = of_views(run.views, run.fit, run.inputs, run.encoder)
+    drawn = of_views(run.views, run.fit, run.inputs, run.encoder, run.seed)
     drawn |= of_training(run.fit) if run.fit is not None else {}
     sections = [
         Section("In words", f"<div class='summary'>{paragraphs(summary(run))}</div>", level),

@@ -12,6 +12,11 @@ from credo.tables.columns.shown import Shown, shown_inputs
 from credo.tables.encode.encoder import TableEncoder
 
 
+def effect_key() -> jax.Array:
+    """The key of effects: a report and `credo effects` show the same numbers."""
+    return jax.random.key(0)
+
+
 def table_effects(
     key: jax.Array,
     fit: Any,

@@ -1,60 +1,133 @@
-"""A fit on a table from start to end: read, split, encode, fit, score, save. `fit`, `resume` and `demo` share it."""
+"""A fit on a table from start to end: read, split, encode, fit, score, save."""
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
+import os
 import shutil
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import numpy as np
 
 import credo
-from credo.cli.console import plain, say
-from credo.tables.doubts import doubts
-from credo.tables.duration import Stopwatch, announced
-from credo.tables.job import CHECKPOINT, Job, job_file
-from credo.tables.score import confusion_of, predictive_at, scores_of, true_targets
 from credo.errors import InputError, Refusal, Unwritable
 from credo.storage.atomic_write import check_replaceable
-from credo.storage.run_directory.write import PAGES, is_run, save_fit
-from credo.tables.auto import AUTO, chosen_for, settle
-from credo.tables.auto.honest import checked, with_units
-from credo.tables.columns.roles import known_targets, without_columns
-from credo.tables.encode.encoder import Arrays, TableEncoder
-from credo.tables.encode.targets import choose_task
-from credo.tables.model import build, table_model
-from credo.tables.read import parse
-from credo.tables.read.files import read_with_notes
-from credo.tables.rows.copies import copies_note, copies_of
-from credo.tables.rows.splits import split_rows
-from credo.training.budget import left_of, seconds
-from credo.training.clock import COMPILING
-
-if TYPE_CHECKING:
-    import pandas as pd
+from credo.storage.locks import locked
+from credo.storage.run_directory.write import PAGES, is_run, versions
+from credo.tables.auto import AUTO
+from credo.tables.auto.honest import checked
+from credo.tables.doubts import doubts
+from credo.tables.encode.learning import target_names
+from credo.tables.job import CHECKPOINT, Job, digest, job_file, read_job
+from credo.tables.prepare import Prepared, prepare
+from credo.tables.read.source import read_source
+from credo.tables.run import Run, load
+from credo.tables.score import held_out_scores
 
 HELD_OUT_ROWS = 20_000  # rows that a run keeps for its report
+Tell = Callable[[str], Any]
 
 
-@dataclasses.dataclass(frozen=True)
-class Prepared:
-    """Everything that a fit needs, checked; the job names its method, also where nobody did. `groups` are those of the
-    rows of `held`, where whole groups are held out."""
+def fit(
+    table: Any,
+    target: str | Sequence[str],
+    *,
+    task: str = "auto",
+    method: str = AUTO,
+    network: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+    steps: int | None = None,
+    budget: str | float | None = None,
+    batch_size: int | None = None,
+    seed: int = 0,
+    holdout: float = 0.1,
+    drop: Sequence[str] = (),
+    missing: str = "error",
+    weights: str | None = None,
+    split_by: str | None = None,
+    time: str | None = None,
+    out: str | os.PathLike[str] | None = None,
+    checkpoint_every: float = 30.0,
+    tell: Tell | None = None,
+    progress: bool | None = None,
+) -> Run:
+    """Learn to predict columns of a table from its others, and score rows that were held out.
 
-    job: Job
-    encoder: TableEncoder
-    train: Arrays
-    held: Arrays | None
-    model: Any
-    method: Any
-    notes: list[str]
-    groups: np.ndarray | None = None
-    watch: Stopwatch = dataclasses.field(default_factory=Stopwatch)
+    `credo fit` is this function: the same table, seed and options give the same run, bit for bit.
+
+    Args:
+        table: a path (CSV, TSV, Parquet, Feather, Excel) or a data frame of pandas, polars or Arrow.
+        target: the column to predict, or several columns of numbers.
+        task: "auto", "regression", "classification" or "count".
+        method: the name of an inference method; "auto" chooses one for the table.
+        network: "mlp:50,50", "mlp:50:tanh" or "shallow:8"; None is the method's.
+        settings: of the method and the model, such as {"learning_rate": 0.01, "prior": "normal:1.0"}.
+        steps: steps, or draws of each chain; None is the method's.
+        budget: time instead, such as "60s" or "5m", compilation aside; it counts from the first line.
+        batch_size: rows of a minibatch; None is all up to 512, else 128.
+        seed: the same seed gives the same numbers.
+        holdout: share of rows to score on.
+        drop: columns that are no inputs.
+        missing: "error", "drop" (leaves rows out) or "impute" (fills inputs in).
+        weights: a column of row weights.
+        split_by: hold out whole groups of this column.
+        time: hold out the latest rows by this column.
+        out: a run directory to write; None keeps the run in memory, where `Run.save` finds it.
+        checkpoint_every: seconds between checkpoints, where there is a run directory.
+        tell: called with sentences about the table, the choice of the method and the time that it takes.
+        progress: show a bar on stderr; None shows it on a terminal.
+
+    Example:
+        >>> import credo, numpy as np, pandas as pd
+        >>> x = np.linspace(-1, 1, 60)
+        >>> frame = pd.DataFrame({"x": x, "town": ["Bath", "York"] * 30, "price": 3 * x + 10})
+        >>> run = credo.tables.fit(frame, target="price", method="map", steps=50)
+        >>> list(run.predict(frame).columns)
+        ['mean', 'std', 'aleatoric_std', 'epistemic_std', 'lower', 'upper']
+    """
+    say: Tell = tell or (lambda sentence: None)
+    path = os.path.realpath(table) if isinstance(table, str | os.PathLike) else ""
+    job = Job(
+        table=path, target=list(target_names(target)), task=task, method=method, network=network,
+        settings=dict(settings or {}), steps=steps, budget=budget, batch_size=batch_size, seed=seed, holdout=holdout,
+        missing=missing, weights=weights, split_by=split_by, time=time, every=checkpoint_every, drop=list(drop),
+    )  # fmt: skip
+    frame = None if path else read_source(table).frame
+    folder = None if out is None else Path(out)
+    with locked(folder):
+        if folder is not None:
+            check_place(folder)
+        prepared = prepare(job, frame, say)
+        for note in prepared.notes:
+            say(note)
+        prepared = prepared._replace(job=dataclasses.replace(prepared.job, digest=digest(path or frame)))
+        return train(prepared, folder, say, progress)
+
+
+def resume(
+    folder: str | os.PathLike[str], table: Any = None, *, tell: Tell | None = None, progress: bool | None = None
+) -> Run:
+    """Finish a run that was killed or stopped; the result is that of a run that was never stopped.
+
+    Args:
+        folder: the run directory.
+        table: the data frame that the run learns from, where it was none of a file.
+        tell, progress: as in `fit`.
+    """
+    folder, say = Path(folder), tell or (lambda sentence: None)
+    if not job_file(folder).is_file():
+        run = load(folder)
+        say(f"The run {folder} is finished; there is nothing to resume.")
+        return run
+    with locked(folder):
+        job = read_job(folder)
+        frame = None if table is None else read_source(table).frame
+        job.check_table(frame)
+        return train(prepare(job, frame, say), folder, say, progress, resuming=True)
 
 
 def check_place(out: Path) -> None:
@@ -67,167 +140,76 @@ def check_place(out: Path) -> None:
         )
 
 
-def prepare(job: Job) -> Prepared:
-    """Read the table and check everything that can be checked before the first step."""
-    watch, begun = Stopwatch(), (time.perf_counter(), COMPILING.seconds)
-    if job.method != AUTO:
-        build(job.method, job.settings)
-    if job.steps is not None and job.budget is not None:
-        raise InputError("Give --steps or --budget, not both.")
-    if job.budget is not None:
-        seconds(job.budget)
-    frame, read_notes = read_with_notes(job.table)
-    target: Any = job.target[0] if len(job.target) == 1 else job.target
-    frame, target_notes = known_targets(parse.named_frame(frame), job.target, job.missing)
-    frame, aside = without_columns(frame, job.drop, job.target, (job.split_by, job.time, job.weights))
-    task, why = choose_task(frame, target, job.task)
-    stratify = target if task == "classification" and job.split_by is None and job.time is None else None
-    train_rows, held_rows = split_rows(frame, job.holdout, job.seed, job.split_by, job.time, stratify)
-    train = frame.iloc[train_rows]
-    exact = job.task if job.task in ("binary", "multiclass") else task
-    aside += () if job.split_by is None else (job.split_by,)
-    encoder = TableEncoder.learn(train, target, exact, job.missing, job.weights, ignore=aside)
-    arrays = encoder.arrays(train)
-    groups = _groups(frame, job)
-    if job.method == AUTO:
-        job = settled(job, encoder, arrays, begun, None if groups is None else groups[train_rows[arrays.rows]])
-    method, options = build(job.method, job.settings)
-    if job.why:
-        method = with_units(method, arrays[:3], None if groups is None else groups[train_rows[arrays.rows]])
-    model = table_model(encoder, job.network, options, job.method)
-    held = encoder.arrays(frame.iloc[held_rows], unseen="zeros") if len(held_rows) else None
-    held = None if held is None or len(held.rows) == 0 else held._replace(rows=held_rows[held.rows])
-    copies = copies_note(copies_of(frame, job.target))
-    notes = [note for note in (*read_notes, *target_notes, why, copies, *encoder.notes, job.why) if note]
-    own = None if groups is None or held is None else groups[held.rows]
-    return Prepared(job, encoder, arrays, held, model, method, notes, own, watch)
-
-
-def settled(
-    job: Job, encoder: TableEncoder, arrays: Arrays, begun: tuple[float, float], groups: np.ndarray | None = None
-) -> Job:
-    """The job with the method that suits the table, and what else nobody said; its budget began when the job did."""
-    say("No method is named: looking for one that suits the table …")
-    choice = chosen_for(
-        encoder, arrays[:3], job.network, job.settings, job.budget, job.seed, groups, announce=_announce(job)
-    )
-    found = settle(choice, job.network, job.settings, job.steps, job.batch_size, job.budget)
-    budget = None if job.budget is None else f"{left_of(job.budget, *begun):.3f}s"
-    planned = choice.seconds or None if job.steps is None else None
-    return dataclasses.replace(
-        job, **found, why=f"Method: {choice.why}", correction=choice.correction, planned=planned, budget=budget
-    )
-
-
-def _announce(job: Job) -> Callable[[float], None] | None:
-    """Says how long the fit will take, once that is known; None where the user's steps decide."""
-    return None if job.steps is not None else lambda planned: say(announced(planned))
-
-
-def _groups(frame: pd.DataFrame, job: Job) -> np.ndarray | None:
-    """A number for the group of each row, where whole groups are held out."""
-    if job.split_by is None:
-        return None
-    return parse.text_keys(parse.find_column(frame, job.split_by, "--split-by"))[0]
-
-
-def train(job: Job, out: Path, prepared: Prepared, resuming: bool = False) -> dict[str, Any]:
-    """Fit, score and save; returns what there is to tell."""
-    stale = sorted(path.name for name in PAGES for path in out.glob(name))
-    job.write(out)
+def train(prepared: Prepared, out: Path | None, say: Tell, progress: bool | None = None, resuming: bool = False) -> Run:
+    """Fit, score and, where there is a folder, save."""
+    job = prepared.job
+    stale = [] if out is None else sorted(path.name for name in PAGES for path in out.glob(name))
+    if out is not None:
+        job.write(out)
     try:
-        result = _fit(job, out, prepared)
-        metrics = scores(result, prepared, job.seed)
-        against = doubts(metrics, prepared.train, prepared.held, len(prepared.encoder.classes or ()))
-        result = dataclasses.replace(result, notes=(*result.notes, *against))
-        metrics |= prepared.watch.read() | ({} if job.planned is None else {"seconds_planned": job.planned})
-        stopped = result.status.outcome in ("interrupted", "stopped by the disk")
-        out = _save(result, out, stopped, prepared, job, metrics)
+        run = _scored(_fit(prepared, out, progress), prepared)
+        stopped = run.fit.status.outcome in ("interrupted", "stopped by the disk")
+        if out is None:
+            return run
+        run = _save(run, out, (CHECKPOINT,) if stopped else (), say)
     except (InputError, Refusal):
-        if not resuming:
+        if out is not None and not resuming:
             shutil.rmtree(out / CHECKPOINT, ignore_errors=True)
         raise
     except Unwritable as error:
         raise Unwritable(f"{error} Nothing is lost: then `credo resume {out}`.") from error
     except KeyboardInterrupt as error:
-        raise KeyboardInterrupt(f"Stopped; `credo resume {out}` continues.") from error
+        raise KeyboardInterrupt(f"Stopped; `credo resume {out}` continues." if out else "Stopped.") from error
     if stopped:
-        say(f"Stopped early: {out} can be used as it is, and `credo resume {out}` continues it.")
+        say(f"Stopped early: {run.folder} can be used as it is, and `credo resume {run.folder}` continues it.")
     if stale:
         names = ", ".join(stale)
         say(f"Removed, because they are about the fit that was here before: {names}. `credo report {out}` writes anew.")
-    return told(result, prepared, metrics, out)
+    return run
 
 
-def _save(
-    result: Any, out: Path, stopped: bool, prepared: Prepared, job: Job, metrics: dict[str, Any]
-) -> Path:  # fmt: skip
-    """Write the run; a fit that is finished is never thrown away, whatever happened to its folder meanwhile."""
-    parts: dict[str, Any] = {
-        "encoder": prepared.encoder, "metrics": plain(metrics), "extra": job.facts(), "heldout": _kept(prepared),
-        "keep": (CHECKPOINT,) if stopped else (),
-    }  # fmt: skip
-    try:
-        save_fit(result, out, **parts)
-    except InputError as error:
-        beside = next(p for i in itertools.count(2) if not (p := out.with_name(f"{out.name}-{i}")).exists())
-        say(f"{error} The run is in {beside}.")
-        save_fit(result, beside, **parts)
-        return beside
-    return out
+def _fit(prepared: Prepared, out: Path | None, progress: bool | None) -> Any:
+    job = prepared.job
 
-
-def _fit(job: Job, out: Path, prepared: Prepared) -> Any:
     def keep_job(event: Any) -> None:
         """Somebody may remove the folder: the next checkpoint makes it anew, and `credo resume` wants a job beside."""
-        if not job_file(out).exists():
+        if out is not None and not job_file(out).exists():
             job.write(out)
 
     try:
-        found = credo.fit(
+        fit = credo.fit(
             jax.random.key(job.seed), prepared.model, prepared.train[:3], prepared.method, steps=job.steps,
-            budget=job.budget, batch_size=job.batch_size, checkpoint=credo.Checkpoint(out / CHECKPOINT, job.every),
-            callbacks=[keep_job],
+            budget=job.budget, batch_size=job.batch_size, callbacks=[keep_job], progress=progress,
+            checkpoint=None if out is None else credo.Checkpoint(out / CHECKPOINT, job.every),
         )  # fmt: skip
-        return checked(found, job.correction) if job.why else found
+        return checked(fit, job.correction) if job.why else fit
     except OSError as error:
         raise Unwritable(f"Cannot write to {out}: {error.strerror or error}; make room.") from error
 
 
-def scores(result: Any, prepared: Prepared, seed: int) -> dict[str, Any]:
-    """metrics.json: scores on the held-out rows, on the scale of the table, and times."""
-    found: dict[str, Any] = {}
-    held = prepared.held
-    if held is not None:
-        predictive = predictive_at(result, prepared.encoder, held.inputs, seed)
-        weights = held.weights if prepared.encoder.weight_column else None
-        truth = true_targets(prepared.encoder, held.targets)
-        found = {f"test_{name}": value for name, value in scores_of(predictive, truth, weights).items()}
-        table = confusion_of(predictive, truth, weights)
-        found |= {} if table is None else {"test_confusion": table}
-    rows = {"train_rows": len(prepared.train.rows), "test_rows": 0 if held is None else len(held.rows)}
-    return found | result.timing | rows
+def _scored(fit: Any, prepared: Prepared) -> Run:
+    """The run in memory: with scores, with what held-out rows say against it, and with the time that it took."""
+    encoder, job = prepared.encoder, prepared.job
+    metrics = held_out_scores(fit, encoder, prepared.train, prepared.held, job.seed)
+    against = doubts(metrics, prepared.train, prepared.held, len(encoder.classes or ()))
+    fit = dataclasses.replace(fit, notes=(*fit.notes, *against))
+    metrics |= prepared.watch.read() | ({} if job.planned is None else {"seconds_planned": job.planned})
+    table = dataclasses.asdict(job)
+    return Run(None, fit, encoder, metrics, table, _kept(prepared), versions(), tuple(prepared.notes))
 
 
-def told(result: Any, prepared: Prepared, metrics: dict[str, Any], out: Path) -> dict[str, Any]:
-    """The summary that `--json` prints."""
-    encoder = prepared.encoder
-    return {
-        "run": str(out),
-        "task": encoder.task,
-        "target": encoder.target,
-        "classes": encoder.classes,
-        "method": result.config["method"],
-        "features": len(encoder.feature_names),
-        "ok": result.status.ok,
-        "status": str(result.status),
-        "notes": prepared.notes,
-        "metrics": metrics,
-    }
-
-
-def _kept(prepared: Prepared) -> dict[str, np.ndarray] | None:
+def _kept(prepared: Prepared) -> dict[str, np.ndarray]:
     if prepared.held is None:
-        return None
+        return {}
     known = prepared.held._asdict() | ({} if prepared.groups is None else {"groups": prepared.groups})
     return {name: np.asarray(value[:HELD_OUT_ROWS]) for name, value in known.items()}
+
+
+def _save(run: Run, out: Path, keep: tuple[str, ...], say: Tell) -> Run:
+    """Write the run; a fit that is finished is never thrown away, whatever happened to its folder meanwhile."""
+    try:
+        return run.save(out, keep)
+    except InputError as error:
+        beside = next(p for i in itertools.count(2) if not (p := out.with_name(f"{out.name}-{i}")).exists())
+        say(f"{error} The run is in {beside}.")
+        return run.save(beside, keep)

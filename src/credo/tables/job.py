@@ -1,4 +1,4 @@
-"""What a fit on a table was asked to do, kept beside its checkpoint so that `credo resume` knows everything."""
+"""What a fit on a table was asked to do, kept beside its checkpoint so that it can be resumed."""
 
 import dataclasses
 import hashlib
@@ -10,30 +10,31 @@ from typing import Any
 from credo.errors import ArtifactError, InputError
 from credo.storage.archives import read_json
 from credo.storage.atomic_write import write_file
+from credo.tables.auto.choice import AUTO
 
 CHECKPOINT = "checkpoint"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Job:
-    """Every option of `credo fit`, the table by its place and its digest."""
+    """Every option of `credo.tables.fit`, the table by its path (empty for a data frame) and its digest."""
 
     table: str
-    digest: str
+    digest: str = ""
     target: list[str]
-    task: str
-    method: str
-    network: str | None
-    settings: dict[str, Any]
-    steps: int | None
-    budget: str | None
-    batch_size: int | None
-    seed: int
-    holdout: float
-    missing: str
-    weights: str | None
-    split_by: str | None
-    time: str | None
+    task: str = "auto"
+    method: str = AUTO
+    network: str | None = None
+    settings: dict[str, Any] = dataclasses.field(default_factory=dict)
+    steps: int | None = None
+    budget: str | float | None = None
+    batch_size: int | None = None
+    seed: int = 0
+    holdout: float = 0.1
+    missing: str = "error"
+    weights: str | None = None
+    split_by: str | None = None
+    time: str | None = None
     every: float = 30.0
     why: str = ""  # of a method that nobody named
     correction: dict[str, Any] | None = None  # of its likelihood, by the rows that its pilot had not seen
@@ -45,18 +46,19 @@ class Job:
         plain = dataclasses.asdict(self)
         write_file(job_file(run), json.dumps(plain | {"seal": _seal(plain)}, indent=1))
 
-    def check_table(self) -> None:
+    def check_table(self, table: Any) -> None:
         """Raise a sentence where the table is gone or is another one."""
-        if not Path(self.table).is_file():
-            raise InputError(f"The table {self.table} that this run learns from is gone; put it back to resume.")
-        if digest(self.table) != self.digest:
+        if not self.table and table is None:
             raise InputError(
-                f"The table {self.table} has changed since this run began; put the old one back, or fit again."
+                "This run learns from a data frame, which is in no file; pass it: credo.tables.resume(run, frame)."
             )
-
-    def facts(self) -> dict[str, Any]:
-        """What config.json keeps of it."""
-        return dataclasses.asdict(self)
+        if table is None and not Path(self.table).is_file():
+            raise InputError(f"The table {self.table} that this run learns from is gone; put it back to resume.")
+        if digest(self.table if table is None else table) != self.digest:
+            raise InputError(
+                f"The table {self.table or 'given'} has changed since this run began; put the old one back, or fit "
+                "again."
+            )
 
 
 def job_file(run: Path) -> Path:
@@ -82,7 +84,16 @@ def _seal(plain: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
 
-def digest(path: str | os.PathLike[str]) -> str:
-    """The SHA-256 of a file."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def digest(table: Any) -> str:
+    """The SHA-256 of a file, or of the cells of a data frame."""
+    import pandas as pd
+
+    if not isinstance(table, pd.DataFrame):
+        with open(table, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    hashed = hashlib.sha256(repr([(str(name), str(kind)) for name, kind in table.dtypes.items()]).encode())
+    for place in range(table.shape[1]):
+        column = table.iloc[:, place]
+        column = column.map(repr) if column.dtype == object else column  # lists have no hash
+        hashed.update(pd.util.hash_pandas_object(column, index=False).to_numpy().tobytes())
+    return hashed.hexdigest()

@@ -1,6 +1,8 @@
 """Predictions of a run on the scale of its table, and their scores."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -8,26 +10,78 @@ import numpy as np
 from credo.core.predict import predict
 from credo.core.predictive import Predictive
 from credo.evaluation.metrics import confusion
-from credo.evaluation.metrics.bootstrap import Interval
-from credo.evaluation.metrics.scores import summarise as scores_of
-from credo.evaluation.metrics.scores import summarise_with_intervals
-from credo.tables.encode.encoder import TableEncoder
+from credo.evaluation.metrics.scores import summarise, summarise_with_intervals
+from credo.tables.encode.encoder import Arrays, TableEncoder
 from credo.tables.encode.scale import on_scale, true_targets
 from credo.tables.encode.unseen import predict_unseen
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 MOST_CLASSES = 100  # whose confusions a run keeps
-__all__ = ["confusion_of", "intervals_of", "predictive_at", "scores_of", "true_targets"]
 
 
-def intervals_of(predictive: Predictive, targets: np.ndarray, weights: Any) -> dict[str, Interval]:
-    """The scores with bootstrap intervals; a fixed key, so that the same table gives the same ends."""
-    return summarise_with_intervals(predictive, targets, key=jax.random.key(0), weights=weights)
+def prediction_key(seed: int) -> jax.Array:
+    """The key that decides which weights a run predicts with: the same for predictions, scores, reports and exports."""
+    return jax.random.fold_in(jax.random.key(seed), 1)
 
 
-def predictive_at(fit: Any, encoder: TableEncoder, inputs: np.ndarray, seed: int = 0) -> Predictive:
-    """The predictive distribution at encoded inputs; the seed decides which weights are drawn."""
-    key = jax.random.fold_in(jax.random.key(seed), 1)
-    return on_scale(predict_unseen(lambda rows: predict(key, fit, rows), encoder, inputs), encoder)
+def predictive_at(
+    fit: Any, encoder: TableEncoder, inputs: np.ndarray, seed: int = 0, num_samples: int | None = None
+) -> Predictive:
+    """The predictive distribution at encoded inputs, on the scale of the table."""
+    key = prediction_key(seed)
+    return on_scale(
+        predict_unseen(lambda rows: predict(key, fit, rows, num_samples=num_samples), encoder, inputs), encoder
+    )
+
+
+def prediction_frame(
+    predictive: Predictive, encoder: TableEncoder, interval: float, rows: np.ndarray, index: Any
+) -> pd.DataFrame:
+    """One row for each of a table's index; those whose places are not among `rows` are empty."""
+    import pandas as pd
+
+    targets = None if isinstance(encoder.target, str) else encoder.target
+    frame = predictive.to_pandas(interval, targets=targets, labels=encoder.classes)
+    if len(rows) < len(index):
+        frame.index = pd.Index(rows)
+        frame = frame.reindex(range(len(index)))
+    frame.index = index
+    return frame
+
+
+def held_out_scores(fit: Any, encoder: TableEncoder, train: Arrays, held: Arrays | None, seed: int) -> dict[str, Any]:
+    """metrics.json: scores on the held-out rows, on the scale of the table, and times."""
+    scores: dict[str, Any] = {}
+    if held is not None:
+        predictive, truth, weights = _observed(fit, encoder, held, seed)
+        scores = {f"test_{name}": value for name, value in summarise(predictive, truth, weights).items()}
+        table = confusion_of(predictive, truth, weights)
+        scores |= {} if table is None else {"test_confusion": table}
+    rows = {"train_rows": len(train.rows), "test_rows": 0 if held is None else len(held.rows)}
+    return scores | fit.timing | rows
+
+
+def scores_with_intervals(fit: Any, encoder: TableEncoder, rows: Arrays, seed: int) -> dict[str, Any]:
+    """Scores of rows, their 90 % bootstrap intervals under "intervals", the number of rows, and for classes confusions.
+
+    The bootstrap has a fixed key, so that the same table gives the same ends.
+    """
+    predictive, truth, weights = _observed(fit, encoder, rows, seed)
+    scores = summarise_with_intervals(predictive, truth, key=jax.random.key(0), weights=weights)
+    counts = confusion_of(predictive, truth, weights)
+    return {
+        **{name: interval.value for name, interval in scores.items()}, "rows": len(rows.rows),
+        "intervals": {name: [interval.low, interval.high] for name, interval in scores.items()},
+        **({} if counts is None else {"confusion": counts, "classes": encoder.classes}),
+    }  # fmt: skip
+
+
+def _observed(fit: Any, encoder: TableEncoder, rows: Arrays, seed: int) -> tuple[Predictive, np.ndarray, Any]:
+    """The predictive at rows, their targets on the scale of the table, and their weights."""
+    weights = rows.weights if encoder.weight_column else None
+    return predictive_at(fit, encoder, rows.inputs, seed), true_targets(encoder, rows.targets), weights
 
 
 def confusion_of(predictive: Predictive, targets: np.ndarray, weights: Any = None) -> list[list[float]] | None:

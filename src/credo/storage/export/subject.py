@@ -8,7 +8,8 @@ import jax
 import numpy as np
 
 from credo.errors import InputError
-from credo.storage.run_directory.read import Run, open_run
+from credo.storage.run_directory.read import SavedRun, open_run
+from credo.tables.score import prediction_key
 from credo.training.fit import Fit
 
 
@@ -57,7 +58,7 @@ def subject_of(source: Any, key: Any, num_samples: int | None, network: Any = No
     """The subject of an export: a `Fit`, a run directory, or a fitted estimator."""
     if isinstance(source, str | Path):
         source = open_run(source, network)
-    if isinstance(source, Run):
+    if isinstance(source, SavedRun):
         return _of_run(source, key, num_samples)
     if hasattr(source, "fit_") and hasattr(source, "input_scale_"):
         return _of_estimator(source, key, num_samples)
@@ -68,10 +69,9 @@ def subject_of(source: Any, key: Any, num_samples: int | None, network: Any = No
     )
 
 
-def _of_run(run: Run, key: Any, num_samples: int | None) -> Subject:
+def _of_run(run: SavedRun, key: Any, num_samples: int | None) -> Subject:
     encoder = run.encoder
-    # The key of `credo predict`, so that its predictions and those of the export are the same.
-    key = jax.random.fold_in(jax.random.key(run.table.get("seed", 0)), 1) if key is None else key
+    key = prediction_key(run.table.get("seed", 0)) if key is None else key
     if encoder is None:
         return Subject(run.fit, key, num_samples)
     regression = encoder.task == "regression"

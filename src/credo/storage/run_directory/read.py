@@ -29,14 +29,14 @@ FORMAT = 1
 
 
 @dataclasses.dataclass(frozen=True)
-class Run:
+class SavedRun:
     """A run directory, read: the fit, and what a run on a table has beside it.
 
     table: where the data came from and how it was split; heldout: inputs, targets, weights and rows that were held out,
     encoded, and their groups where whole groups were. Both are empty, and `encoder` None, for runs on arrays.
     """
 
-    folder: Path
+    folder: Path | None
     fit: Fit
     encoder: Any
     metrics: dict[str, Any]
@@ -47,7 +47,7 @@ class Run:
     __repr__ = fields_in_short
 
 
-def open_run(folder: Any, network: Any = None) -> Run:
+def open_run(folder: Any, network: Any = None) -> SavedRun:
     """Read a run directory, or raise ArtifactError with one sentence."""
     folder = Path(a_place(folder, "A run"))
     try:
@@ -64,7 +64,7 @@ def open_run(folder: Any, network: Any = None) -> Run:
         raise ArtifactError(f"The run {folder} is damaged ({reason}); fit again.") from error
 
 
-def _read(folder: Path, network: Any) -> Run:
+def _read(folder: Path, network: Any) -> SavedRun:
     found = read_versions(folder)
     files = {name: _intact(folder, name, digest) for name, digest in found["digests"].items()}
     documents = {name: read_json(path) for name, path in files.items() if name.endswith(".json")}
@@ -78,7 +78,7 @@ def _read(folder: Path, network: Any) -> Run:
         encoder = TableEncoder.from_config(documents["encoder.json"])
     fit = _fit(documents, tensors, network, folder)
     table = documents["config.json"]["table"]
-    return Run(folder, fit, encoder, metrics, table, tensors.get("heldout.safetensors", {}), found)
+    return SavedRun(folder, fit, encoder, metrics, table, tensors.get("heldout.safetensors", {}), found)
 
 
 def read_versions(folder: Path) -> dict[str, Any]:

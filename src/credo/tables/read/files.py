@@ -57,7 +57,7 @@ def read_with_notes(path: str | os.PathLike[str], texts: Collection[str] = ()) -
     _check_names(path, table.column_names)
     if table.num_rows == 0:
         raise InputError(f"The table {path} has column names but no rows; add rows below its header.")
-    return TableFile(_to_frame(path, _plain_types(table)), notes)
+    return TableFile(frame_of_arrow(path, table, release=True), notes)
 
 
 def write_table(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
@@ -144,13 +144,20 @@ def _plain_types(table: pa.Table) -> pa.Table:
     return table
 
 
-def _to_frame(path: Path, table: pa.Table) -> pd.DataFrame:
+def frame_of_arrow(path: Any, table: pa.Table, release: bool = False) -> pd.DataFrame:
+    """A table of Arrow as a frame of pandas.
+
+    Args:
+        path: what sentences call it.
+        table: the table.
+        release: give its memory back on the way; nobody may use it any more.
+    """
     import numpy as np
     import pyarrow as pa
 
-    rows = table.num_rows
+    table, rows = _plain_types(table), table.num_rows
     try:
-        frame = table.to_pandas(date_as_object=False, split_blocks=True, self_destruct=True)
+        frame = table.to_pandas(date_as_object=False, split_blocks=True, self_destruct=release)
     except (pa.ArrowException, ValueError, LookupError) as error:  # a time zone that there is not is a LookupError
         raise InputError(f"Cannot read {path} as a table: {brief(error)}; repair the file.") from error
     del table

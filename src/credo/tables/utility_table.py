@@ -1,7 +1,7 @@
-"""The file of `credo decide`: what each action is worth, as a person writes it in a spreadsheet."""
+"""A table of utilities: what each action is worth, as a person writes it in a spreadsheet."""
 
+import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,26 +10,30 @@ from credo.applications.decisions.utilities import Choice, class_utility, step_u
 from credo.errors import InputError
 from credo.tables.encode.encoder import TableEncoder
 from credo.tables.read import parse
-from credo.tables.read.files import read_table
+from credo.tables.read.source import read_source, table_name
 
 STEPS = ("action", "threshold", "utility_below", "utility_above")
 
 
-def read_utility(path: Path, encoder: TableEncoder) -> Choice:
-    """The utilities of a file: one row for each action.
+def read_utility(utility: Any, encoder: TableEncoder) -> Any:
+    """The utilities of a table, with one row for each action; whatever is no table is returned as it is.
 
     For classes, the first column names the action and each other column is a class. For numbers, the columns are
     action, threshold, utility_below and utility_above.
 
     Args:
-        path: CSV, Parquet or Feather.
+        utility: a path, a data frame, or else what `credo.decide` takes.
         encoder: of the run, which knows its classes.
     """
-    frame = parse.named_frame(read_table(path))
-    return _steps(frame, path) if encoder.classes is None else _classes(frame, path, encoder.classes)
+    import pandas as pd
+
+    if not isinstance(utility, str | os.PathLike | pd.DataFrame):
+        return utility
+    frame, name = parse.named_frame(read_source(utility).frame), table_name(utility)
+    return _steps(frame, name) if encoder.classes is None else _classes(frame, name, encoder.classes)
 
 
-def _classes(frame: Any, path: Path, classes: Sequence[Any]) -> Choice:
+def _classes(frame: Any, path: str, classes: Sequence[Any]) -> Choice:
     names = [parse.text_key(label) for label in classes]
     first, *columns = list(frame.columns)
     if columns == list(STEPS[1:]):
@@ -66,7 +70,7 @@ def _label(column: str, names: list[str]) -> str | None:
     return near[0] if len(near) == 1 else None
 
 
-def _steps(frame: Any, path: Path) -> Choice:
+def _steps(frame: Any, path: str) -> Choice:
     missing = [name for name in STEPS if name not in frame.columns]
     if missing:
         raise InputError(
@@ -78,7 +82,7 @@ def _steps(frame: Any, path: Path) -> Choice:
     return step_utility({name: tuple(map(float, row)) for name, *row in zip(actions, *columns)})  # type: ignore[misc]
 
 
-def _numbers(series: Any, path: Path) -> np.ndarray:
+def _numbers(series: Any, path: str) -> np.ndarray:
     """A column of finite numbers, or a sentence."""
     missing = parse.missing_mask(series)
     values = parse.numbers(series, f"utilities (numbers) in {path}", "correct it")
@@ -91,7 +95,7 @@ def _numbers(series: Any, path: Path) -> np.ndarray:
     return values
 
 
-def _actions(series: Any, path: Path) -> list[str]:
+def _actions(series: Any, path: str) -> list[str]:
     """Names of the actions, each once."""
     missing = parse.missing_mask(series)
     if missing.any():

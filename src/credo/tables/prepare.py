@@ -1,0 +1,119 @@
+"""Everything that can be done and checked before the first step: read, split, encode, choose."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from credo.errors import InputError
+from credo.tables.auto import AUTO, chosen_for, settle
+from credo.tables.auto.honest import with_units
+from credo.tables.columns.roles import known_targets, without_columns
+from credo.tables.duration import Stopwatch, announced
+from credo.tables.encode.encoder import Arrays, TableEncoder
+from credo.tables.encode.learning import plain_target
+from credo.tables.encode.targets import choose_task
+from credo.tables.job import Job
+from credo.tables.model import build, table_model
+from credo.tables.read import parse
+from credo.tables.read.source import read_source
+from credo.tables.rows.copies import copies_note, copies_of
+from credo.tables.rows.splits import split_rows
+from credo.training.budget import left_of, seconds
+from credo.training.clock import COMPILING
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Prepared(NamedTuple):
+    """Everything that a fit needs, checked; the job names its method, also where nobody did. `groups` are those of the
+    rows of `held`, where whole groups are held out."""
+
+    job: Job
+    encoder: TableEncoder
+    train: Arrays
+    held: Arrays | None
+    model: Any
+    method: Any
+    notes: list[str]
+    groups: np.ndarray | None
+    watch: Stopwatch
+
+
+def prepare(job: Job, table: Any, say: Callable[[str], Any]) -> Prepared:
+    """Read the table and check everything that can be checked before the first step.
+
+    Args:
+        job: what was asked for.
+        table: a data frame; None where the job names a file.
+        say: called with sentences.
+    """
+    watch, begun = Stopwatch(), (time.perf_counter(), COMPILING.seconds)
+    check_duration(job.steps, job.budget)
+    if job.method != AUTO:
+        build(job.method, job.settings)
+    frame, read_notes = read_source(job.table if table is None else table)
+    target: Any = plain_target(tuple(job.target))
+    frame, target_notes = known_targets(parse.named_frame(frame), job.target, job.missing)
+    frame, aside = without_columns(frame, job.drop, job.target, (job.split_by, job.time, job.weights))
+    task, why = choose_task(frame, target, job.task)
+    stratify = target if task == "classification" and job.split_by is None and job.time is None else None
+    train_rows, held_rows = split_rows(frame, job.holdout, job.seed, job.split_by, job.time, stratify)
+    train = frame.iloc[train_rows]
+    exact = job.task if job.task in ("binary", "multiclass") else task
+    aside += () if job.split_by is None else (job.split_by,)
+    encoder = TableEncoder.learn(train, target, exact, job.missing, job.weights, ignore=aside)
+    arrays = encoder.arrays(train)
+    groups = _groups(frame, job)
+    own = None if groups is None else groups[train_rows[arrays.rows]]
+    if job.method == AUTO:
+        job = settled(job, encoder, arrays, begun, own, say)
+    method, options = build(job.method, job.settings)
+    if job.why:
+        method = with_units(method, arrays[:3], own)
+    model = table_model(encoder, job.network, options, job.method)
+    held = encoder.arrays(frame.iloc[held_rows], unseen="zeros") if len(held_rows) else None
+    held = None if held is None or len(held.rows) == 0 else held._replace(rows=held_rows[held.rows])
+    copies = copies_note(copies_of(frame, job.target))
+    notes = [note for note in (*read_notes, *target_notes, why, copies, *encoder.notes, job.why) if note]
+    own = None if groups is None or held is None else groups[held.rows]
+    return Prepared(job, encoder, arrays, held, model, method, notes, own, watch)
+
+
+def check_duration(steps: int | None, budget: str | float | None) -> float | None:
+    """Seconds of a budget; an `InputError` where steps are given, too."""
+    if steps is not None and budget is not None:
+        raise InputError("Give steps or a budget, not both.")
+    return None if budget is None else seconds(budget)
+
+
+def settled(
+    job: Job,
+    encoder: TableEncoder,
+    arrays: Arrays,
+    begun: tuple[float, float],
+    groups: np.ndarray | None,
+    say: Callable[[str], Any],
+) -> Job:
+    """The job with the method that suits the table, and what else nobody said; its budget began when the job did."""
+    say("No method is named: looking for one that suits the table …")
+    announce = None if job.steps is not None else lambda planned: say(announced(planned))
+    choice = chosen_for(encoder, arrays[:3], job.network, job.settings, job.budget, job.seed, groups, announce)
+    found = settle(choice, job.network, job.settings, job.steps, job.batch_size, job.budget)
+    budget = None if job.budget is None else f"{left_of(job.budget, *begun):.3f}s"
+    planned = choice.seconds or None if job.steps is None else None
+    return dataclasses.replace(
+        job, **found, why=f"Method: {choice.why}", correction=choice.correction, planned=planned, budget=budget
+    )
+
+
+def _groups(frame: pd.DataFrame, job: Job) -> np.ndarray | None:
+    """A number for the group of each row, where whole groups are held out."""
+    if job.split_by is None:
+        return None
+    return parse.text_keys(parse.find_column(frame, job.split_by, "--split-by"))[0]
