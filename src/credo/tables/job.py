@@ -3,7 +3,6 @@
 import dataclasses
 import hashlib
 import json
-import os
 from pathlib import Path
 from typing import Any
 

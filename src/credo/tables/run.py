@@ -25,8 +25,8 @@ from credo.tables.effects import effect_key, table_effects
 from credo.tables.encode.unseen import unseen_notes
 from credo.tables.read.source import read_source, table_name
 from credo.tables.score import prediction_frame, predictive_at, scores_with_intervals
-from credo.tables.utility_table import read_utility
 from credo.tables.summary import finite, summary_lines
+from credo.tables.utility_table import read_utility
 
 if TYPE_CHECKING:
     import pandas as pd
