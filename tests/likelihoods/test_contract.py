@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import registered
 from credo.applications.continual import learn
 from credo.core.likelihood import Likelihood
 from credo.core.model import Model
@@ -32,22 +33,13 @@ from credo.priors import normal
 REAL = np.array([[0.5, -1.0], [2.0, 3.0], [0.0, 7.5]])
 COUNTS = np.array([[0, 4], [2, 3], [1, 7]])
 LABELS = np.array([0, 1, 1])
-CASES = {
+CASES = registered.cases(REAL, COUNTS, LABELS, LABELS) | {
     "gaussian_known": (gaussian(0.4), REAL),
-    "gaussian_learned": (gaussian(), REAL),
     "gaussian_inferred": (gaussian("inferred"), REAL),
     "student_t_known": (student_t(noise=0.4), REAL),
-    "student_t": (student_t(), REAL),
-    "heteroscedastic": (heteroscedastic(), REAL),
     "heteroscedastic_t_known": (heteroscedastic_t(df=5.0), REAL),
-    "heteroscedastic_t": (heteroscedastic_t(), REAL),
-    "categorical": (categorical(3), LABELS),
     "mislabelled_known": (mislabelled(3, 0.1), LABELS),
-    "mislabelled": (mislabelled(3), LABELS),
-    "bernoulli": (bernoulli(), LABELS),
-    "poisson": (poisson(), COUNTS),
     "negative_binomial_known": (negative_binomial(2.0), COUNTS),
-    "negative_binomial": (negative_binomial(), COUNTS),
     "stretched": (Stretched(gaussian(), 1.5), REAL),
     "tempered_known": (Tempered(categorical(3), 2.0, 0.1, (-1.0, -1.5, -0.9)), LABELS),
     "overdispersed_known": (Overdispersed(negative_binomial(2.0), 1.5), COUNTS),
@@ -93,7 +85,7 @@ def test_shapes_and_protocol(likelihood, targets):
     assert likelihood.log_prior(params).shape == ()
 
 
-SLOW = ("negative_binomial", "poisson")  # samplers that take seconds to compile
+SLOW = ("negative_binomial", "poisson", "zero_inflated_poisson")  # samplers that take seconds to compile
 
 
 @pytest.mark.parametrize(

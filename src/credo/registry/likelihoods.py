@@ -58,6 +58,11 @@ LIKELIHOODS = Table("likelihood", (
         "poisson", "credo.likelihoods.poisson:poisson", "Counts whose variance is their mean.",
         "Poisson", "poisson", ("count",),
     ),
+    LikelihoodRow(
+        "zero_inflated_poisson", "credo.likelihoods.zero_inflated_poisson:zero_inflated_poisson",
+        "Counts with more zeros than a Poisson has.",
+        "ZeroInflatedPoisson", "zero_inflated_poisson", ("count",),
+    ),
 ))  # fmt: skip
 
 
