@@ -378,3 +378,11 @@ def test_a_fit_is_decided_by_the_mixture():
     np.testing.assert_allclose(found.expected, given.probs @ table.T, atol=1e-6)
     assert (found.value_of_parameters >= 0).all()
     assert (found.value_of_outcome >= found.value_of_parameters - 1e-9).all()
+
+
+def test_what_is_not_known_alone_is_refused_after_temperature_scaling():
+    predictive = chances([[0.2, 0.7, 0.4], [0.1, 0.9, 0.3]])
+    heated = credo.recalibration.temperature_scaling(predictive, np.array([0, 1, 0])).apply(predictive)
+    with pytest.raises(Refusal, match=r'decide\(over="parameters"\) is not defined after temperature scaling'):
+        credo.decide(heated, [[0, -20], [-1, 0]], over="parameters", risk="cvar:0.5")
+    assert len(credo.decide(heated, [[0, -20], [-1, 0]], risk="cvar:0.5").action) == 3

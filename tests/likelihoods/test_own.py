@@ -12,7 +12,7 @@ from credo.core.likelihood import Likelihood, has_posterior
 from credo.core.tree import struct
 from credo.errors import InputError, Refusal
 from credo.evaluation.diagnostics import loo
-from credo.likelihoods import gaussian, mislabelled, poisson, student_t
+from credo.likelihoods import Overdispersed, Stretched, gaussian, mislabelled, poisson, student_t, zero_inflated_poisson
 from credo.likelihoods.base import NoParameters
 from credo.methods.laplace.curvature import output_columns, output_curvature
 
@@ -152,3 +152,29 @@ def test_an_outlier_tells_nothing_rather_than_less():
     numeric = (output_curvature(likelihood, {}, outputs + step, targets).sum() - found.sum()) / 1e-3
     assert np.isfinite(slope).all()
     np.testing.assert_allclose(slope[0, 0], numeric, rtol=0.05)
+
+
+def test_a_corrected_likelihood_of_ones_own_has_the_curvature_of_its_density(survival):
+    """Under Laplace a stretched density without a curvature of its own is differentiated: here by hand in f."""
+    x, y = survival
+    widened = Stretched(Without(gaussian(0.4)), 1.5)
+    outputs, targets = jnp.asarray(x), jnp.ones((100, 2))
+    found = output_curvature(widened, {}, outputs, targets)
+    np.testing.assert_allclose(found, np.tile(np.eye(2) / (0.4 * 1.5) ** 2, (100, 1, 1)), rtol=1e-5)
+    np.testing.assert_allclose(Stretched(gaussian(0.4), 1.5).curvature({}, outputs), found, rtol=1e-5)
+    model = credo.Model(credo.networks.mlp([]), credo.priors.normal(1.0), Stretched(Exponential(), 1.5))
+    data = (x, np.column_stack([y[:, 0], np.ones(100)]))
+    assert credo.fit(KEY, model, data, credo.methods.Laplace(learning_rate=0.05), steps=50).status.ok
+
+
+def test_counts_of_ones_own_are_widened_by_their_mean_and_variance():
+    inner = zero_inflated_poisson()
+    outputs = jnp.array([[1.0, -0.5], [3.0, 1.0]])
+    widened = Overdispersed(inner, 1.5)
+    np.testing.assert_allclose(widened.mean({}, outputs), inner.mean({}, outputs))
+    np.testing.assert_allclose(widened.variance({}, outputs), 1.5**2 * inner.variance({}, outputs), rtol=1e-5)
+    counts = jnp.arange(400.0)[:, None]
+    for row in outputs:
+        mass = np.exp(widened.log_prob({}, jnp.tile(row, (400, 1)), counts))
+        np.testing.assert_allclose(mass @ np.arange(400.0), inner.mean({}, row[None])[0, 0], rtol=1e-4)
+        np.testing.assert_allclose(widened.cdf({}, jnp.tile(row, (400, 1)), counts)[:, 0], mass.cumsum(), atol=2e-4)

@@ -4,6 +4,7 @@ The correction is part of the model, so whatever reads a fit (predictions, score
 """
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -14,8 +15,9 @@ from credo.core.densities import categorical_entropy, overdispersion, tempered_l
 from credo.core.likelihood import has_posterior
 from credo.core.tree import leaf, struct
 from credo.core.typing import PyTree
-from credo.likelihoods.base import Classes, diagonal
+from credo.likelihoods.base import Classes
 from credo.likelihoods.negative_binomial import NegativeBinomial
+from credo.likelihoods.poisson import Poisson
 
 
 class Corrected:
@@ -109,13 +111,22 @@ class Stretched(Corrected):
         mean = self.inner.mean(params, outputs)
         return mean + self.factor * (self.inner.sample(key, params, outputs) - mean)
 
-    def curvature(self, params: PyTree, outputs: jax.Array) -> jax.Array:
-        """That of the inner likelihood, divided by s² where an output is a location; a log scale is only shifted."""
-        found = self.inner.curvature(params, outputs)
-        places = self.inner.mean(params, outputs).shape[-1]
-        shrunk = jnp.broadcast_to(1.0 / jnp.asarray(self.factor, found.dtype), (places,))
-        each = jnp.concatenate([shrunk, jnp.ones(outputs.shape[-1] - places, found.dtype)])
-        return found * each[:, None] * each
+    @property
+    def curvature(self) -> Callable[[PyTree, jax.Array], jax.Array]:
+        """That of the inner likelihood, divided by s² where an output is a location; a log scale is only shifted.
+
+        An inner one without a curvature has none here either: it is that of `log_prob` above, by autodiff.
+        """
+        inner = self.inner.curvature
+
+        def curvature(params: PyTree, outputs: jax.Array) -> jax.Array:
+            found = inner(params, outputs)
+            places = self.inner.mean(params, outputs).shape[-1]
+            shrunk = jnp.broadcast_to(1.0 / jnp.asarray(self.factor, found.dtype), (places,))
+            each = jnp.concatenate([shrunk, jnp.ones(outputs.shape[-1] - places, found.dtype)])
+            return found * each[:, None] * each
+
+        return curvature
 
 
 @struct
@@ -172,7 +183,8 @@ class Overdispersed(Corrected):
 
     A variance below μ no such distribution has: where s² would make it so, y is Poisson.
 
-    inner: `poisson` (1/r = 0) or `negative_binomial`.
+    inner: `poisson` (1/r = 0) or `negative_binomial`; of any other likelihood of counts only mean and variance are
+        kept, 1/r = (Var[y] − μ)/μ².
     factor: s, one number or one for each entry of y.
     """
 
@@ -181,14 +193,21 @@ class Overdispersed(Corrected):
 
     kind = "counts"
 
-    def _wider(self, params: PyTree, outputs: jax.Array) -> NegativeBinomial:
-        inverse = jnp.exp(-self.inner.log_r(params)) if hasattr(self.inner, "log_r") else 0.0
-        wider = overdispersion(self.factor, self.inner.mean(params, outputs), inverse)
-        return NegativeBinomial("known", 1.0 / wider, offset=self.inner.offset)
+    def _wider(self, params: PyTree, outputs: jax.Array) -> tuple[NegativeBinomial, jax.Array]:
+        """NB(μ, r'), and its outputs."""
+        mean = self.inner.mean(params, outputs)
+        if isinstance(self.inner, Poisson | NegativeBinomial):
+            offset, log_mean = self.inner.offset, outputs
+            inverse = jnp.exp(-self.inner.log_r(params)) if isinstance(self.inner, NegativeBinomial) else 0.0
+        else:
+            offset, log_mean = 0.0, jnp.log(jnp.maximum(mean, 1e-30))
+            inverse = jnp.maximum(self.inner.variance(params, outputs) - mean, 0.0) / jnp.maximum(mean, 1e-15) ** 2
+        return NegativeBinomial("known", 1.0 / overdispersion(self.factor, mean, inverse), offset=offset), log_mean
 
     def log_prob(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
         """log NB(y; μ, r'), summed over the entries of y."""
-        return self._wider(params, outputs).log_prob({}, outputs, targets)
+        wider, log_mean = self._wider(params, outputs)
+        return wider.log_prob({}, log_mean, targets)
 
     def mean(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """μ."""
@@ -196,17 +215,21 @@ class Overdispersed(Corrected):
 
     def variance(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """s² times the inner variance, and no less than μ."""
-        return self._wider(params, outputs).variance({}, outputs)
+        wider, log_mean = self._wider(params, outputs)
+        return wider.variance({}, log_mean)
 
     def cdf(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
         """P(Y ≤ y) under NB(μ, r')."""
-        return self._wider(params, outputs).cdf({}, outputs, targets)
+        wider, log_mean = self._wider(params, outputs)
+        return wider.cdf({}, log_mean, targets)
 
     def sample(self, key: jax.Array, params: PyTree, outputs: jax.Array) -> jax.Array:
         """One count for every entry."""
-        return self._wider(params, outputs).sample(key, {}, outputs)
+        wider, log_mean = self._wider(params, outputs)
+        return wider.sample(key, {}, log_mean)
 
     def curvature(self, params: PyTree, outputs: jax.Array) -> jax.Array:
-        """(∂μ/∂f)²/Var[y] on the diagonal: the information of a quasi-likelihood with this mean and variance."""
-        inner = jnp.diagonal(self.inner.curvature(params, outputs), axis1=-2, axis2=-1)
-        return diagonal(inner * self.inner.variance(params, outputs) / self.variance(params, outputs))
+        """∇μ ∇μ'/Var[y], summed over the entries of y: the information of a quasi-likelihood with this mean and
+        variance."""
+        slopes = jax.vmap(jax.jacfwd(lambda f: self.inner.mean(params, f[None])[0]))(outputs)
+        return jnp.einsum("nki,nk,nkj->nij", slopes, 1 / self.variance(params, outputs), slopes)

@@ -14,6 +14,7 @@ from credo.applications.decisions.risk import Mean, Risk, risk_of
 from credo.applications.decisions.utilities import ABSTAIN, Amount, Choice, as_utility, check_abstain, with_abstain
 from credo.core.predictive import Predictive
 from credo.errors import InputError
+from credo.evaluation.recalibration.recalibrated import Recalibrated
 
 AMOUNT_PANELS = 2  # amounts are tried many times, and errors of single draws average out
 TIE = 1e-9  # of the largest value: closer ones are equal, and the action named first is taken
@@ -65,6 +66,8 @@ def decide(
     how = risk_of(risk)
     if over not in ("outcomes", "parameters"):
         raise InputError(f'over is "outcomes" or "parameters", got {over!r}.')
+    if over == "parameters" and isinstance(predictive, Recalibrated):
+        predictive.needs_parts('decide(over="parameters")')
     cost, right = abstain if isinstance(abstain, tuple) else (abstain, None)
     if cost is not None:
         check_abstain(cost, right)

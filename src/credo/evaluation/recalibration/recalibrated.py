@@ -30,7 +30,8 @@ class Recalibrated(Predictive):
         """As `Predictive.rescaled`; it stays marked."""
         return Recalibrated(super().rescaled(shift, scale), self.note)
 
-    def _whole(self, what: str) -> None:
+    def needs_parts(self, what: str) -> None:
+        """Refuse what looks at the parts of the mixture, for classes."""
         if self.kind == "classes":
             raise Refusal(
                 f"{what} is not defined after temperature scaling: it changes the probabilities of the mixture, "
@@ -40,29 +41,29 @@ class Recalibrated(Predictive):
     @property
     def aleatoric(self) -> np.ndarray:
         """As `Predictive.aleatoric`, scaled; refused for classes."""
-        self._whole("aleatoric")
+        self.needs_parts("aleatoric")
         return super().aleatoric
 
     @property
     def epistemic(self) -> np.ndarray:
         """As `Predictive.epistemic`, scaled; refused for classes."""
-        self._whole("epistemic")
+        self.needs_parts("epistemic")
         return super().epistemic
 
     @property
     def probs_std(self) -> np.ndarray:
         """Refused: the parts of the mixture have no recalibrated probabilities."""
-        self._whole("probs_std")
+        self.needs_parts("probs_std")
         return super().probs_std
 
     def conditional_entropy(self) -> np.ndarray:
         """As `Predictive.conditional_entropy`, scaled; refused for classes."""
-        self._whole("conditional_entropy")
+        self.needs_parts("conditional_entropy")
         return super().conditional_entropy()
 
     def mutual_information(self) -> np.ndarray:
         """As `Predictive.mutual_information`; refused for classes."""
-        self._whole("mutual_information")
+        self.needs_parts("mutual_information")
         return super().mutual_information()
 
 
