@@ -47,8 +47,10 @@ def climb(
         state: where the search stands.
         known: what the function also gave there.
     """
-    inward = jnp.where((jnp.abs(state.at) >= BOUND) & (state.at * state.gradient > 0), 0.0, state.gradient)
-    move = state.inverse @ inward
+    # Numbers that press on a bound stay there; the others move as if these were constants (Bertsekas, 1982).
+    free = (jnp.abs(state.at) < BOUND) | (state.at * state.gradient <= 0)
+    inward = jnp.where(free, state.gradient, 0.0)
+    move = jnp.where(free, state.inverse @ inward, 0.0)
     move = jnp.where(move @ inward > 0, move, inward)
     move = move * jnp.minimum(1.0, LONGEST / jnp.maximum(jnp.abs(move).max(), 1e-30))
 
