@@ -6,6 +6,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from blackjax.mcmc import hmc
+from blackjax.mcmc.hmc import HMCState
 
 from credo.core.tree import struct
 from credo.core.typing import PyTree
@@ -18,6 +20,8 @@ SPREAD = 0.5  # standard deviation of log length scales around their common leve
 STEPS = 80  # of the search from each start
 MOVES, LEAPS = 10, 6  # of each chain, and steps of the leapfrog in each move
 STEP = 0.15  # of the leapfrog: logarithms of scales are known to some tenths
+
+KERNEL = hmc.build_kernel()
 
 
 @struct
@@ -123,29 +127,14 @@ def drawn(
         chosen = unpacked(vector, x.shape[1], noise)
         return log_evidence(chosen, x, y, weight) + log_prior(chosen)
 
-    both = jax.value_and_grad(value)
-
-    def move(carry: Any, key: jax.Array) -> tuple[Any, tuple[jax.Array, jax.Array]]:
-        at, log_density, slope = carry
-        keys = jax.random.split(key, 3)
-        speed = jax.random.normal(keys[0], at.shape, at.dtype)
-        step = STEP * jnp.exp(0.3 * jax.random.normal(keys[1], (), at.dtype))  # no orbit closes at every step size
-
-        def leap(_: Any, state: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
-            q, p, _, g = state
-            p = p + 0.5 * step * g
-            q = q + step * p
-            found, g = both(q)
-            return q, p + 0.5 * step * g, found, g
-
-        q, p, found, g = jax.lax.fori_loop(0, LEAPS, leap, (at, speed, log_density, slope))
-        rise = found - log_density - 0.5 * (p @ p - speed @ speed)
-        taken = jnp.isfinite(found) & (jnp.log(jax.random.uniform(keys[2], (), at.dtype)) < rise)
-        new = jax.tree.map(lambda a, b: jnp.where(taken, a, b), (q, found, g), (at, log_density, slope))
-        return new, (new[0], taken)
+    def move(state: HMCState, key: jax.Array) -> tuple[HMCState, tuple[jax.Array, jax.Array]]:
+        key_step, key_path = jax.random.split(key)
+        step = STEP * jnp.exp(0.3 * jax.random.normal(key_step, (), begin.dtype))  # no orbit closes at every step size
+        state, info = KERNEL(key_path, state, value, step, jnp.ones_like(begin), LEAPS)
+        return state, (state.position, info.is_accepted)
 
     def chain(key: jax.Array) -> tuple[jax.Array, jax.Array]:
-        _, (path, taken) = jax.lax.scan(move, (begin, *both(begin)), jax.random.split(key, MOVES))
+        _, (path, taken) = jax.lax.scan(move, hmc.init(begin, value), jax.random.split(key, MOVES))
         return path[jnp.array([MOVES // 2 - 1, MOVES - 1])], taken.mean()
 
     found, taken = jax.lax.map(chain, jax.random.split(key, (num + 1) // 2))
