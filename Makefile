@@ -5,9 +5,9 @@ BIN    = $(VENV)/bin
 STAMP  := .venv/.installed
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-full test-newest lint docs gallery bench bench-peers clean
+.PHONY: help demo test test-full test-newest lint generate docs gallery bench bench-peers clean
 help:
-	@echo "make demo | test | test-full | test-newest | lint | docs | gallery | bench | bench-peers | clean"
+	@echo "make demo | test | test-full | test-newest | lint | generate | docs | gallery | bench | bench-peers | clean"
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -42,6 +42,10 @@ lint: $(STAMP)
 	$(BIN)/ruff check --no-cache src tests benchmarks examples tools
 	$(BIN)/ruff format --check src tests benchmarks examples tools
 	$(BIN)/mypy
+
+# Pages that are made from code: the API reference, the tables of methods, texts and code of the gallery.
+generate: $(STAMP)
+	$(BIN)/python tools/generate.py
 
 # The site, into site/: strict, so that a dead link or a page without a place fails.
 $(VENV)/.docs: $(STAMP)

@@ -1,11 +1,9 @@
-"""Write the API reference: docs/api/, one page for each package, from what the packages export.
+"""The API reference: docs/api/, one page for each package, from what the packages export.
 
-Run it after a change of public names: `python tools/api_pages.py`. With `--check` it writes nothing and fails where a
-page is stale. Docstrings are put in when the site is built.
+Docstrings are put in when the site is built.
 """
 
 import ast
-import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -37,7 +35,7 @@ PACKAGES = (
     "credo.tables",
     "credo.evaluation.audit",
 )
-NOTE = "<!-- written by `python tools/api_pages.py` -->"
+NOTE = "<!-- written by `make generate` -->"
 
 
 def exports(package: str) -> list[str]:
@@ -75,31 +73,11 @@ def summary(package: str) -> str:
     return " ".join(text.partition("\n\n")[0].split())
 
 
-def pages() -> dict[str, str]:
-    """Every page of the reference by its file name."""
+def pages() -> dict[Path, str]:
+    """Every page of the reference."""
     rows = "\n".join(f"| [`{name}`]({name}.md) | {summary(name)} |" for name in PACKAGES)
-    found = {"index.md": f"{NOTE}\n\n# API reference\n\n| package | what it has |\n|---|---|\n{rows}\n"}
+    found = {PAGES / "index.md": f"{NOTE}\n\n# API reference\n\n| package | what it has |\n|---|---|\n{rows}\n"}
     for name in PACKAGES:
         entries = "\n\n".join(f"::: {name}.{each}" for each in exports(name))
-        found[f"{name}.md"] = f"{NOTE}\n\n# `{name}`\n\n{summary(name)}\n\n{entries}\n"
+        found[PAGES / f"{name}.md"] = f"{NOTE}\n\n# `{name}`\n\n{summary(name)}\n\n{entries}\n"
     return found
-
-
-def main(arguments: list[str]) -> int:
-    """Write the pages, or only check them."""
-    PAGES.mkdir(parents=True, exist_ok=True)
-    found = pages()
-    old = {path.name: path.read_text(encoding="utf-8") for path in PAGES.glob("*.md")}
-    if "--check" in arguments:
-        if old != found:
-            print("docs/api is stale: run python tools/api_pages.py.", file=sys.stderr)
-        return int(old != found)
-    for name in old.keys() - found.keys():
-        (PAGES / name).unlink()
-    for name, text in found.items():
-        (PAGES / name).write_text(text, encoding="utf-8")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -1,7 +1,7 @@
 """Run the examples of the gallery and write their pages: docs/gallery/, with the pictures in docs/images/gallery/.
 
-`make gallery`, or `python tools/gallery.py NAME …` for some of them; `--text` writes new texts and code into pages that
-exist and keeps what was printed. A page is the cells of its example with what each printed and drew.
+`make gallery`, or `python tools/gallery.py NAME …` for some of them. A page is the cells of its example with what each
+printed and drew. `make generate` writes new texts and code into pages that exist and keeps what was printed.
 """
 
 import contextlib
@@ -97,17 +97,22 @@ def index() -> str:
     return text
 
 
-def main(arguments: list[str]) -> int:
+def pages() -> dict[Path, str]:
+    """The pages with the texts and the code of now, and what was printed then."""
+    found = {PAGES / f"{script.stem}.md": script for script in SCRIPTS}
+    made = {path: page(script, kept(script)) for path, script in found.items() if path.exists()}
+    return made | {PAGES / "index.md": index()}
+
+
+def main(names: list[str]) -> int:
     """Write the pages of the examples that are named, or of all."""
     os.environ["CREDO_GALLERY_OUT"] = str(PICTURES)
-    names = [name for name in arguments if not name.startswith("--")]
     PAGES.mkdir(parents=True, exist_ok=True)
     for script in SCRIPTS:
         if names and script.stem not in names:
             continue
         began = time.perf_counter()
-        results = kept(script) if "--text" in arguments else run(script)
-        (PAGES / f"{script.stem}.md").write_text(page(script, results), encoding="utf-8")
+        (PAGES / f"{script.stem}.md").write_text(page(script, run(script)), encoding="utf-8")
         print(f"{script.stem}: {time.perf_counter() - began:.0f} s", flush=True)
     (PAGES / "index.md").write_text(index(), encoding="utf-8")
     large = [path.name for path in PICTURES.glob("*.png") if path.stat().st_size > MOST_BYTES]

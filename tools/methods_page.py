@@ -1,15 +1,8 @@
-"""Write the tables of docs/methods.md from the registry and from the methods' own defaults.
+"""The table of docs/methods.md, from the registry and from the methods' own defaults."""
 
-Run it after every change of the registry: `python tools/methods_page.py`. With `--check` it writes nothing and fails
-where the page is stale.
-"""
-
-import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-from readme_table import TRUTH, update
+from readme_table import TRUTH, between_markers
 
 from credo.registry import ROWS, Row
 
@@ -50,5 +43,6 @@ def table() -> str:
     return "\n".join([*head, *rows])
 
 
-if __name__ == "__main__":
-    sys.exit(update(PAGE, table(), "python tools/methods_page.py", sys.argv[1:]))
+def pages() -> dict[Path, str]:
+    """The page with the table that the registry has now."""
+    return between_markers(PAGE, table())

@@ -1,10 +1,5 @@
-"""Write the table of methods into the README, from the registry.
+"""The table of methods in the README, from the registry."""
 
-Run it after every change of the registry: `python tools/readme_table.py`. With `--check` it writes nothing and fails
-where the README is stale.
-"""
-
-import sys
 from pathlib import Path
 
 from credo.registry import ROWS
@@ -36,26 +31,15 @@ def table() -> str:
     return "\n".join([*head, *rows])
 
 
-def fresh(text: str, rows: str, name: str) -> str:
-    """A page with the table between its markers as the registry has it now."""
-    before, begin, rest = text.partition(BEGIN)
+def between_markers(page: Path, rows: str) -> dict[Path, str]:
+    """A page with this table between its markers."""
+    before, begin, rest = page.read_text(encoding="utf-8").partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
-        raise SystemExit(f"{name} lacks the markers {BEGIN} and {END}.")
-    return f"{before}{BEGIN}\n{rows}\n{END}{after}"
+        raise SystemExit(f"{page.name} lacks the markers {BEGIN} and {END}.")
+    return {page: f"{before}{BEGIN}\n{rows}\n{END}{after}"}
 
 
-def update(page: Path, rows: str, command: str, arguments: list[str]) -> int:
-    """Write the table into the page, or with `--check` only say whether it is stale."""
-    text = page.read_text(encoding="utf-8")
-    new = fresh(text, rows, page.name)
-    if "--check" not in arguments:
-        page.write_text(new, encoding="utf-8")
-    elif new != text:
-        print(f"The table of methods in {page.name} is stale: run {command}.", file=sys.stderr)
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(update(README, table(), "python tools/readme_table.py", sys.argv[1:]))
+def pages() -> dict[Path, str]:
+    """The README with the table that the registry has now."""
+    return between_markers(README, table())

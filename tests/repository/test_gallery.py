@@ -1,4 +1,4 @@
-"""The gallery: every example runs in its smoke mode, its page is as new as its code, and its pictures are small."""
+"""The gallery: every example runs in its smoke mode, has a page, and its pictures are small."""
 
 import os
 import re
@@ -14,7 +14,7 @@ PICTURES = ROOT / "docs" / "images" / "gallery"
 QUICK = ("01_bayes_by_hand", "05_elbo", "16_optimisation")
 sys.path.append(str(ROOT / "tools"))
 
-from gallery import MOST_BYTES, cells, kept, page  # noqa: E402
+from gallery import MOST_BYTES, cells  # noqa: E402
 
 by_script = pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
 
@@ -35,12 +35,6 @@ def test_examples_run(script, tmp_path):
 
 def names(script: Path) -> set[str]:
     return set(re.findall(r'^save\(figure, "(\w+)"\)', script.read_text(encoding="utf-8"), re.M))
-
-
-@by_script
-def test_pages_are_fresh(script):
-    """Texts and code are those of the script; what was printed and drawn is kept."""
-    assert page(script, kept(script)) == (ROOT / "docs" / "gallery" / f"{script.stem}.md").read_text(encoding="utf-8")
 
 
 @by_script

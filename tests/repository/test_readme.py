@@ -99,12 +99,6 @@ def test_make_targets_exist():
     assert {"demo", "test"} <= named <= targets
 
 
-def test_table_of_methods_is_fresh():
-    command = [sys.executable, str(ROOT / "tools" / "readme_table.py"), "--check"]
-    result = subprocess.run(command, capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr
-
-
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_and_pictures_lead_somewhere(page):
     links = re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text(encoding="utf-8"))

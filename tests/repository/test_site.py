@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 sys.path.append(str(ROOT / "tools"))
 
+import generate  # noqa: E402
 from site_stars import escaped  # noqa: E402
 
 GENERATED = ("gallery", "api")  # tools/site_hooks.py puts the pages that their index names into the navigation
@@ -32,11 +34,25 @@ def test_every_page_has_a_place_and_every_place_a_page():
     assert planned() == {page for page in pages if not page.startswith("measured/")}
 
 
-@pytest.mark.parametrize("tool", ["api_pages", "methods_page"])
-def test_generated_pages_are_fresh(tool):
-    command = [sys.executable, str(ROOT / "tools" / f"{tool}.py"), "--check"]
-    result = subprocess.run(command, capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr
+def test_generated_pages_are_fresh():
+    assert not [str(path.relative_to(ROOT)) for path in generate.stale()], "these are stale: run `make generate`"
+
+
+def test_stale_pages_are_seen_and_written(monkeypatch, tmp_path, capsys):
+    old, left_over = tmp_path / "old.md", tmp_path / "left_over.md"
+    for path in (old, left_over):
+        path.write_text("what was", encoding="utf-8")
+    maker = types.SimpleNamespace(pages=lambda: {old: "what is", tmp_path / "new.md": "new"})
+    for name, value in {"ROOT": tmp_path, "MAKERS": (maker,), "FOLDERS": (tmp_path,)}.items():
+        monkeypatch.setattr(generate, name, value)
+    assert generate.main(["--check"]) == 1
+    assert old.read_text(encoding="utf-8") == "what was"
+    assert generate.main([]) == 0
+    assert sorted(capsys.readouterr().out.split()) == sorted(2 * ["old.md", "left_over.md", "new.md"])
+    assert {path.name: path.read_text(encoding="utf-8") for path in tmp_path.iterdir()} == {
+        "old.md": "what is",
+        "new.md": "new",
+    }
 
 
 @pytest.mark.parametrize("path", sorted((DOCS / "quickstart").glob("*.md")), ids=lambda path: path.name)
