@@ -2,6 +2,7 @@
 
 import gc
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,28 @@ import credo  # noqa: E402
 credo.Model  # noqa: B018  configures JAX before any test touches it
 
 from credo.core.programs import tidy  # noqa: E402
+
+PROGRAMS_OF_A_CONTEXT = 200  # types and attributes stay in a context, so none lives for ever
+
+
+def pytest_configure():
+    """JAX makes an MLIR context for every program that it lowers, a tenth of a run: let many programs of a thread share
+    one. Only for the quick run (the Makefile's QUICK): `make test-full` leaves JAX as it is."""
+    from jax._src.interpreters import mlir
+
+    make = getattr(mlir, "make_ir_context", None)
+    if make is None or not os.environ.get("JAX_DISABLE_MOST_OPTIMIZATIONS"):
+        return
+    kept = threading.local()
+
+    def shared():
+        uses = getattr(kept, "uses", 0)
+        if uses % PROGRAMS_OF_A_CONTEXT == 0:
+            kept.context = make()
+        kept.uses = uses + 1
+        return kept.context
+
+    mlir.make_ir_context = shared
 
 
 def pytest_collection_finish():
