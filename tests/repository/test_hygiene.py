@@ -116,7 +116,10 @@ def test_nothing_is_left_for_later(path):
     assert not re.findall(rf"\b({words})\b", path.read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("name", ["constraints.txt", "pyproject.toml", "Makefile", ".ci/run"])
+CHECKS = (".github/workflows/check.yml", ".pre-commit-config.yaml")
+
+
+@pytest.mark.parametrize("name", ["constraints.txt", "pyproject.toml", "Makefile", ".ci/run", *CHECKS])
 def test_no_package_index_is_named(name):
     text = (ROOT / name).read_text(encoding="utf-8")
     assert not re.findall(r"\w+://|--(?:extra-)?index\-url|--find\-links|--trusted-host", text)

@@ -1,0 +1,44 @@
+"""What runs outside of the tests runs what they test: continuous integration, hooks, and one version everywhere."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import yaml
+
+import credo
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+
+
+def read_yaml(name: str) -> dict:
+    return yaml.safe_load((ROOT / name).read_text(encoding="utf-8"))
+
+
+def test_the_version_is_written_once():
+    """The package says it; the build and the import read it, and two pages for people repeat it."""
+    assert PROJECT["project"]["dynamic"] == ["version"]
+    assert PROJECT["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "credo.__version__"}
+    assert read_yaml("CITATION.cff")["version"] == credo.__version__
+    assert f"Version {credo.__version__}," in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"## [{credo.__version__}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_continuous_integration_runs_every_python_and_what_make_has():
+    jobs = read_yaml(".github/workflows/check.yml")["jobs"]
+    assert {"lint", "test", "docs", "wheel"} <= set(jobs)
+    matrix = jobs["test"]["strategy"]["matrix"]["include"]
+    classifiers = re.findall(r"Python :: (3\.\d+)", " ".join(PROJECT["project"]["classifiers"]))
+    assert [row["python"] for row in matrix] == classifiers
+    assert PROJECT["project"]["requires-python"] == f">={classifiers[0]}"
+    steps = [step.get("run", "") for job in jobs.values() for step in job["steps"]] + [row["command"] for row in matrix]
+    targets = {name for line in steps for name in re.findall(r"^make ([\w-]+)", line)}
+    assert targets == {"lint", "test", "test-newest", "docs"} <= set(re.findall(r"^([\w-]+):", MAKEFILE, re.M))
+
+
+def test_hooks_run_what_make_lint_runs():
+    lint = re.search(r"^lint:.*\n((?:\t.+\n)+)", MAKEFILE, re.M)
+    hooks = [hook["entry"] for repo in read_yaml(".pre-commit-config.yaml")["repos"] for hook in repo["hooks"]]
+    assert [line.strip().replace("$(BIN)", ".venv/bin") for line in lint[1].splitlines()] == hooks
