@@ -34,6 +34,30 @@ def test_every_page_has_a_place_and_every_place_a_page():
     assert planned() == {page for page in pages if not page.startswith("measured/")}
 
 
+SOUGHT = (
+    "Bayesian optimisation",
+    "out-of-distribution detection",
+    "continual learning",
+    "active learning",
+    "Laplace approximation",
+    "MCMC",
+    "SG-MCMC",
+    "deep ensembles",
+    "MC dropout",
+    "conformal prediction",
+)
+
+
+@pytest.mark.parametrize("words", SOUGHT)
+def test_what_readers_look_for_is_in_the_navigation_and_in_the_title_of_that_page(words):
+    nav = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:")[2]
+    named = re.findall(rf"^ +- [^:]*\b{words}\b.*: ([\w/]+\.md)$", nav, re.M | re.I)
+    assert named
+    assert any(
+        re.search(rf"\b{words}\b", (DOCS / page).read_text(encoding="utf-8").partition("\n")[0], re.I) for page in named
+    )
+
+
 def test_generated_pages_are_fresh():
     assert not [str(path.relative_to(ROOT)) for path in generate.stale()], "these are stale: run `make generate`"
 
