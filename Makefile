@@ -43,7 +43,7 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check src tests benchmarks examples tools
 	$(BIN)/mypy
 
-# Pages that are made from code: the API reference, the tables of methods, texts and code of the gallery.
+# Pages that are made from code: the API reference, tables, texts and code of the gallery.
 generate: $(STAMP)
 	$(BIN)/python tools/generate.py
 

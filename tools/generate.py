@@ -1,7 +1,7 @@
-"""Write every page that is made from code: the API reference, the tables of methods, texts and code of the gallery.
+"""Write every page that is made from code: the API reference, tables, texts and code of the gallery.
 
-`make generate` runs it after a change of public names, of the registry or of an example. With `--check` it writes
-nothing, names the stale pages and fails.
+`make generate` runs it after a change of public or renamed names, of the registry or of an example. With `--check` it
+writes nothing, names the stale pages and fails.
 """
 
 import sys
@@ -11,9 +11,10 @@ import api_pages
 import gallery
 import methods_page
 import readme_table
+import renamed_table
 
 ROOT = Path(__file__).resolve().parents[1]
-MAKERS = (api_pages, methods_page, readme_table, gallery)
+MAKERS = (api_pages, methods_page, readme_table, renamed_table, gallery)
 FOLDERS = (api_pages.PAGES, gallery.PAGES)  # every page in them is made
 
 

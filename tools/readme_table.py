@@ -5,7 +5,7 @@ from pathlib import Path
 from credo.registry import ROWS
 
 README = Path(__file__).resolve().parents[1] / "README.md"
-BEGIN, END = "<!-- methods:begin -->", "<!-- methods:end -->"
+BEGIN, END = "<!-- generated:begin -->", "<!-- generated:end -->"
 TRUTH = {
     "posterior": "draws from the exact posterior",
     "architectures": "draws from the exact posterior, which nodes there are included",
