@@ -6,7 +6,7 @@ import warnings
 import pytest
 
 import credo
-from credo.renamed import MOVED, SHORT, new_name, old_name
+from credo.renamed import MOVED, NAMES, SHORT, new_name, old_name
 
 
 @pytest.mark.parametrize("old", sorted(MOVED))
@@ -46,5 +46,10 @@ def test_modules_below_a_moved_package_move_with_it():
 def test_a_name_that_left_its_module():
     with pytest.warns(DeprecationWarning, match=r"table_effects is credo\.tables\.effects\.table_effects now"):
         assert credo.applications.table_effects is importlib.import_module("credo.tables.effects").table_effects
+    for module, names in NAMES.items():
+        for name, new in names.items():
+            place, _, now = new.rpartition(".")
+            with pytest.warns(DeprecationWarning, match=f"{name} is {new} now"):
+                assert getattr(importlib.import_module(module), name) is getattr(importlib.import_module(place), now)
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         old_name("credo.applications", "nothing")

@@ -61,8 +61,13 @@ MODULES = {
 }
 
 
-# Names inside modules that moved: old module → name → new module.
-NAMES = {"credo.applications": {"table_effects": "credo.tables.effects"}}
+# Names inside modules that moved or changed: old module → name → new module and name.
+NAMES = {
+    "credo.applications": {"table_effects": "credo.tables.effects.table_effects"},
+    "credo.applications.detection": {"Comparison": "credo.applications.detection.DetectorDifference"},
+    "credo.applications.optimise": {"Categorical": "credo.applications.optimise.Category"},
+    "credo.evaluation.diagnostics": {"Comparison": "credo.evaluation.diagnostics.ModelComparison"},
+}
 
 
 def _moved() -> dict[str, str]:
@@ -119,7 +124,7 @@ class Renamed(MetaPathFinder, Loader):
 
 
 def old_name(module: str, name: str) -> Any:
-    """What a module gave under a name that has moved, with a warning; the `__getattr__` of that module calls it.
+    """What a module gave under an old name, with a warning; the `__getattr__` of that module calls it.
 
     Args:
         module: the old place.
@@ -128,8 +133,9 @@ def old_name(module: str, name: str) -> Any:
     new = NAMES[module].get(name)
     if new is None:
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
-    warnings.warn(f"{module}.{name} is {new}.{name} now.", DeprecationWarning, stacklevel=_depth())
-    return getattr(importlib.import_module(new), name)
+    warnings.warn(f"{module}.{name} is {new} now.", DeprecationWarning, stacklevel=_depth())
+    place, _, name = new.rpartition(".")
+    return getattr(importlib.import_module(place), name)
 
 
 def install() -> None:

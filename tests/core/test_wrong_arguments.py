@@ -124,7 +124,7 @@ def calls(fit) -> list[tuple[str, object]]:
 def applications(fit, predicted) -> list[tuple[str, object]]:
     """What is built on fits: networks, decisions, recalibration, exports, searches, estimators, comparisons."""
     from credo import applications, estimators
-    from credo.applications.optimise import Categorical, Float, Int, Optimizer, Space
+    from credo.applications.optimise import Category, Float, Int, Optimizer, Space
     from credo.evaluation import recalibration
 
     found: list[tuple[str, object]] = []
@@ -151,7 +151,7 @@ def applications(fit, predicted) -> list[tuple[str, object]]:
     for kind in (Float, Int):
         add(f"{kind.__name__} low", lambda v, k=kind: k(v, 3), {w: v for w, v in WRONG.items() if w != "minus"})
         add(f"{kind.__name__} high", lambda v, k=kind: k(0, v), WRONG)
-    add("Categorical", Categorical, {w: v for w, v in WRONG.items() if w != "list"})
+    add("Category", Category, {w: v for w, v in WRONG.items() if w != "list"})
     add("Space", Space, WRONG)
     space = Space({"x": Float(0, 1)})
     add("Optimizer", Optimizer, WRONG)

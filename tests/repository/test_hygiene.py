@@ -53,6 +53,17 @@ def test_the_search_finds_what_it_looks_for(code):
     assert problems(ast.parse(code))
 
 
+def test_no_two_classes_have_one_name():
+    """Who searches for a name finds one class."""
+    places: dict[str, list[str]] = {}
+    for path in SOURCE:
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(f"{path.relative_to(ROOT)}:{node.lineno}")
+    assert len(places) > 100
+    assert {name: files for name, files in places.items() if len(files) > 1} == {}
+
+
 TEXT_CALLS = {"open", "read_text", "write_text", "fdopen", "NamedTemporaryFile", "TextIOWrapper"}
 
 

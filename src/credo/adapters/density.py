@@ -21,7 +21,7 @@ NOTHING = "A model that is a log density alone describes no targets, so there is
 
 
 @struct
-class Flat(ElementDensity):
+class FlatDensity(ElementDensity):
     """p(x) ∝ 1."""
 
     def log_prob(self, x: jax.Array) -> jax.Array:
@@ -35,8 +35,8 @@ class Flat(ElementDensity):
 class FlatPrior(ElementwisePrior):
     """log p(θ) = 0: all that is said about θ is in the log density itself."""
 
-    def density(self, info: Any) -> Flat:
-        return Flat()
+    def density(self, info: Any) -> FlatDensity:
+        return FlatDensity()
 
 
 @struct

@@ -16,19 +16,19 @@ from credo.core.typing import PyTree
 from credo.errors import InputError
 
 
-class Slot(NamedTuple):
+class EquinoxSlot(NamedTuple):
     """One leaf of (module, state). role: "params", "state" or "static"; `path` is its place there."""
 
     path: tuple[str, ...]
     role: str
 
 
-class Structure(NamedTuple):
+class EquinoxStructure(NamedTuple):
     """A module and its state without their arrays."""
 
     treedef: plain.Held
     static: plain.Held  # leaves that are no arrays: activations, rates, flags
-    slots: tuple[Slot, ...]
+    slots: tuple[EquinoxSlot, ...]
     facts: tuple[tuple[str, plain.Fact], ...]
     stateful: bool
     rates: tuple[float, ...] = ()  # of its dropout layers
@@ -41,7 +41,7 @@ class EquinoxNetwork:
     Equinox networks see one example; the batch is a `vmap`, whose axis is the one that batch norm sums over.
     """
 
-    structure: Structure
+    structure: EquinoxStructure
     factory: Callable[..., Any] | None = None
     start: Any = leaf(default=None)
 
@@ -130,7 +130,7 @@ def from_equinox(network: Any) -> EquinoxNetwork:
 
 
 @functools.lru_cache(maxsize=256)
-def _of_factory(factory: Callable[..., Any]) -> Structure:
+def _of_factory(factory: Callable[..., Any]) -> EquinoxStructure:
     """The structure of what a factory makes: one per factory, so that equal adapters share programs."""
     eqx = plain.require("equinox", "equinox")
     return _structure(
@@ -151,7 +151,7 @@ def _with_state(made: Any) -> tuple[Any, Any]:
         raise InputError("This Equinox network has lost its state; give the pair (module, state).") from error
 
 
-def _structure(whole: tuple[Any, Any]) -> Structure:
+def _structure(whole: tuple[Any, Any]) -> EquinoxStructure:
     flat, treedef = jax.tree_util.tree_flatten_with_path(whole)
     slots, static = [], []
     for path, value in flat:
@@ -163,20 +163,20 @@ def _structure(whole: tuple[Any, Any]) -> Structure:
     layers = jax.tree.leaves(whole[0], is_leaf=lambda x: isinstance(x, dropout))
     rates = tuple(float(layer.p) for layer in layers if isinstance(layer, dropout))
     facts = tuple(_facts(whole[0]))
-    return Structure(plain.Held(treedef), plain.Held(tuple(static)), tuple(slots), facts, stateful, rates)
+    return EquinoxStructure(plain.Held(treedef), plain.Held(tuple(static)), tuple(slots), facts, stateful, rates)
 
 
-def _slot(path: tuple[Any, ...], value: Any) -> Slot:
+def _slot(path: tuple[Any, ...], value: Any) -> EquinoxSlot:
     names = tuple(path_string(path[1:]).split("/"))
     if not isinstance(value, (jax.Array, np.ndarray, jax.ShapeDtypeStruct)):
-        return Slot(names, "static")
+        return EquinoxSlot(names, "static")
     if path[0].idx == 1:
-        return Slot(("state", *names), "state")
+        return EquinoxSlot(("state", *names), "state")
     learned = not isinstance(value, np.ndarray) and jnp.issubdtype(value.dtype, jnp.inexact)
-    return Slot(names, "params") if learned else Slot(("buffers", *names), "state")
+    return EquinoxSlot(names, "params") if learned else EquinoxSlot(("buffers", *names), "state")
 
 
-def _variables(slots: tuple[Slot, ...], whole: tuple[Any, Any]) -> Variables:
+def _variables(slots: tuple[EquinoxSlot, ...], whole: tuple[Any, Any]) -> Variables:
     pairs = list(zip(slots, jax.tree.leaves(whole)))
     both = (
         plain.nest((slot.path, jnp.asarray(x)) for slot, x in pairs if slot.role == role)

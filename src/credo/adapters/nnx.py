@@ -14,7 +14,7 @@ from credo.core.typing import PyTree
 from credo.errors import InputError
 
 
-class Slot(NamedTuple):
+class NNXSlot(NamedTuple):
     """One array of a module. role: "params", "state", or "key" and "count" of a random stream."""
 
     path: tuple[Any, ...]
@@ -22,11 +22,11 @@ class Slot(NamedTuple):
     shape: tuple[int, ...]
 
 
-class Structure(NamedTuple):
+class NNXStructure(NamedTuple):
     """A module without its arrays."""
 
     graphdef: plain.Held
-    slots: tuple[Slot, ...]
+    slots: tuple[NNXSlot, ...]
     facts: tuple[tuple[str, plain.Fact], ...]
     rates: tuple[float, ...] = ()  # of its dropout layers
 
@@ -38,7 +38,7 @@ class NNXNetwork:
     start: the variables of a given instance. constants: arrays that a factory sets as plain attributes.
     """
 
-    structure: Structure
+    structure: NNXStructure
     factory: Callable[..., Any] | None = None
     start: Any = leaf(default=None)
     constants: dict[str, jax.Array] = leaf(default_factory=dict)
@@ -137,10 +137,10 @@ def from_flax(network: Any) -> NNXNetwork:
 
 
 @functools.lru_cache(maxsize=256)
-def _of_factory(factory: Callable[..., Any]) -> tuple[Structure, dict[str, jax.Array]]:
+def _of_factory(factory: Callable[..., Any]) -> tuple[NNXStructure, dict[str, jax.Array]]:
     """The structure of what a factory makes: one per factory, so that equal adapters share programs."""
     nnx = plain.require("flax.nnx", "flax")
-    found: list[Structure] = []
+    found: list[NNXStructure] = []
 
     def build(key: jax.Array) -> None:
         module = plain.make(factory, "rngs", nnx.Rngs(key))
@@ -162,18 +162,18 @@ def _of_factory(factory: Callable[..., Any]) -> tuple[Structure, dict[str, jax.A
         return structure, {path: x for path, x in arrays.items() if path not in known}
 
 
-def _structure(module: Any) -> Structure:
+def _structure(module: Any) -> NNXStructure:
     nnx = plain.require("flax.nnx", "flax")
     graphdef, state = nnx.split(module)
     slots, facts = [], []
     for path, variable in nnx.to_flat_state(state):
         role = _role(nnx, variable)
-        slots.append(Slot(tuple(path), role, tuple(jnp.shape(_value(nnx, variable)))))
+        slots.append(NNXSlot(tuple(path), role, tuple(jnp.shape(_value(nnx, variable)))))
         if role == "params":
             layer = functools.reduce(_child, path[:-1], module)
             facts.append(("/".join(map(str, path)), _fact(nnx, layer, str(path[-1]))))
     rates = tuple(float(layer.rate) for _, layer in nnx.iter_modules(module) if isinstance(layer, nnx.Dropout))
-    return Structure(plain.Held(graphdef), tuple(slots), tuple(facts), rates)
+    return NNXStructure(plain.Held(graphdef), tuple(slots), tuple(facts), rates)
 
 
 def _fact(nnx: Any, layer: Any, name: str) -> plain.Fact:
@@ -204,6 +204,6 @@ def _arrays(module: Any) -> dict[str, Any]:
     return {str(tuple(path)): _value(nnx, variable) for path, variable in flat}
 
 
-def _variables(slots: tuple[Slot, ...], arrays: dict[str, Any]) -> Variables:
+def _variables(slots: tuple[NNXSlot, ...], arrays: dict[str, Any]) -> Variables:
     both = (plain.nest((s.path, arrays[str(s.path)]) for s in slots if s.role == role) for role in ("params", "state"))
     return Variables(*both)

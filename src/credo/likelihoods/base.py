@@ -45,7 +45,7 @@ class NoParameters:
         return self
 
 
-class Classes(NoParameters):
+class ClassLikelihood(NoParameters):
     """What classification likelihoods share; a subclass brings `log_probs`."""
 
     kind = "classes"

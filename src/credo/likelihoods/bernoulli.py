@@ -10,11 +10,11 @@ from credo.core.densities import bernoulli_entropy, bernoulli_log_probs
 from credo.core.special import log_sigmoid
 from credo.core.tree import struct
 from credo.core.typing import PyTree
-from credo.likelihoods.base import Classes, class_targets
+from credo.likelihoods.base import ClassLikelihood, class_targets
 
 
 @struct
-class Bernoulli(Classes):
+class Bernoulli(ClassLikelihood):
     """p(y = 1 | f) = 1/(1 + exp(−f)) with one output; see `bernoulli`."""
 
     def prepare(self, targets: np.ndarray) -> np.ndarray:

@@ -15,7 +15,7 @@ from credo.core.densities import categorical_entropy, overdispersion, tempered_l
 from credo.core.likelihood import has_posterior
 from credo.core.tree import leaf, struct
 from credo.core.typing import PyTree
-from credo.likelihoods.base import Classes
+from credo.likelihoods.base import ClassLikelihood
 from credo.likelihoods.negative_binomial import NegativeBinomial
 from credo.likelihoods.poisson import Poisson
 
@@ -130,7 +130,7 @@ class Stretched(Corrected):
 
 
 @struct
-class Tempered(Corrected, Classes):
+class Tempered(Corrected, ClassLikelihood):
     """p(c) = (1 − w) p₀(c)^(1/T)/Σ_j p₀(j)^(1/T) + w π_c: a temperature, and a share of the classes' frequencies.
 
     inner: a likelihood of classes.

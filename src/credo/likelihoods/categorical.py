@@ -10,11 +10,11 @@ from credo.core.checks import whole
 from credo.core.densities import categorical_entropy, categorical_log_probs
 from credo.core.tree import struct
 from credo.core.typing import PyTree
-from credo.likelihoods.base import Classes, class_targets, diagonal
+from credo.likelihoods.base import ClassLikelihood, class_targets, diagonal
 
 
 @struct
-class Categorical(Classes):
+class Categorical(ClassLikelihood):
     """p(y = c | f) = exp(f_c) / Σ_j exp(f_j) with one output per class; see `categorical`."""
 
     num_classes: int

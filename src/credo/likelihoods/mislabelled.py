@@ -13,13 +13,13 @@ from credo.core.densities import categorical_entropy, mislabelled_log_probs
 from credo.core.tree import leaf, struct
 from credo.core.typing import PyTree
 from credo.errors import InputError
-from credo.likelihoods.base import Classes, class_targets, log_normal_parameters, log_normal_prior, refuse_point
+from credo.likelihoods.base import ClassLikelihood, class_targets, log_normal_parameters, log_normal_prior, refuse_point
 
 START = 0.02  # where ε is learned from
 
 
 @struct
-class Mislabelled(Classes):
+class Mislabelled(ClassLikelihood):
     """p(y = c | f) = (1 − ε) exp(f_c)/Σ_j exp(f_j) + ε/C with one output per class; see `mislabelled`.
 
     share: "known" (ε = value), "learned" (a point) or "inferred" (logit ε ~ N(prior_loc, prior_scale²)).

@@ -32,12 +32,12 @@ class AsPrior(ElementwisePrior):
         )
         same_paths(info, by_paths(shapes), "The distribution given to as_prior")
         if not isinstance(q, MeanField):
-            return Weights(q, wrapped)
+            return WeightDistribution(q, wrapped)
         if q.members == 1:
             return super().bind_part(info, params)
         # Independent parts: leaving the others out is the exact marginal.
         mean, std = ({"network": tree["network"]} for tree in (q.mean, q.std))
-        return Weights(dataclasses.replace(q, mean=mean, std=std, points={}, state={}))
+        return WeightDistribution(dataclasses.replace(q, mean=mean, std=std, points={}, state={}))
 
     def bind_part(self, info: PyTree, params: PyTree) -> Any:
         """Some of the weights: Gaussian posteriors know their marginals."""
@@ -52,7 +52,7 @@ class AsPrior(ElementwisePrior):
         part = q.marginal(tuple(i.path for i in jax.tree.leaves(info, is_leaf=is_info)))
         arrays = {path: x[0] for path, x in part.mean["network"].items()}
         same_paths(info, arrays, "The distribution given to as_prior")
-        return Weights(part)
+        return WeightDistribution(part)
 
     def density(self, info: ParamInfo) -> NormalDensity:
         """The normal of one array of a mean-field posterior with one member."""
@@ -65,7 +65,7 @@ class AsPrior(ElementwisePrior):
 
 
 @struct
-class Weights:
+class WeightDistribution:
     """A distribution over `{"network": weights}` (wrapped) or over bare weights, as one over weights."""
 
     distribution: ParamDistribution = leaf()

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from credo.applications.optimise.batches import values_at
-from credo.applications.optimise.dimensions import Categorical
+from credo.applications.optimise.dimensions import Category
 from credo.report.style import CYCLE, INK, MODEL, MUTED, NORMAL_90, WRONG, dress, legend, plain
 
 STYLES = ("-", "--", "-.", ":")
@@ -39,7 +39,7 @@ def _drawable(search: Any) -> bool:
     if search.surrogate is None or not any(not e.failed for e in search.history):
         return False
     kinds = search.space.dimensions.values()
-    return len(kinds) <= 2 and not any(isinstance(d, Categorical) for d in kinds)
+    return len(kinds) <= 2 and not any(isinstance(d, Category) for d in kinds)
 
 
 def _progress(area: Axes, runs: Sequence[Any]) -> None:

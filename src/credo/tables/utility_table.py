@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from credo.applications.decisions.utilities import Choice, class_utility, step_utility
+from credo.applications.decisions.utilities import NamedActions, class_utility, step_utility
 from credo.errors import InputError
 from credo.tables.encode.encoder import TableEncoder
 from credo.tables.read import parse
@@ -33,7 +33,7 @@ def read_utility(utility: Any, encoder: TableEncoder) -> Any:
     return _steps(frame, name) if encoder.classes is None else _classes(frame, name, encoder.classes)
 
 
-def _classes(frame: Any, path: str, classes: Sequence[Any]) -> Choice:
+def _classes(frame: Any, path: str, classes: Sequence[Any]) -> NamedActions:
     names = [parse.text_key(label) for label in classes]
     first, *columns = list(frame.columns)
     if columns == list(STEPS[1:]):
@@ -70,7 +70,7 @@ def _label(column: str, names: list[str]) -> str | None:
     return near[0] if len(near) == 1 else None
 
 
-def _steps(frame: Any, path: str) -> Choice:
+def _steps(frame: Any, path: str) -> NamedActions:
     missing = [name for name in STEPS if name not in frame.columns]
     if missing:
         raise InputError(

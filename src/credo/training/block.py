@@ -29,7 +29,7 @@ class Carry(NamedTuple):
     state: PyTree
 
 
-class Layout(NamedTuple):
+class BlockLayout(NamedTuple):
     """The structure of a block program (all static)."""
 
     batch_size: int
@@ -113,7 +113,7 @@ def step_shapes(
 
 
 def run_member(
-    layout: Layout, method: Method, model: Model, phase: Phase, plan: Order, number: jax.Array, start: jax.Array,
+    layout: BlockLayout, method: Method, model: Model, phase: Phase, plan: Order, number: jax.Array, start: jax.Array,
     num: jax.Array, data: Batch, carry: Carry,
 ) -> Output:  # fmt: skip
     """`num` steps of one member, from step `start` of phase `number`. Step s of a phase uses the same noise and
@@ -159,7 +159,7 @@ def run_member(
 
 @partial(jax.jit, static_argnames="layout")
 def run_block(
-    layout: Layout, method: Method, model: Model, phase: Phase, plan: Order, number: Any, start: Any, num: Any,
+    layout: BlockLayout, method: Method, model: Model, phase: Phase, plan: Order, number: Any, start: Any, num: Any,
     data: Batch, carry: Carry,
 ) -> Output:  # fmt: skip
     """`num` ≤ capacity steps of every member. Members are the leading axis of `carry` (and of streamed data)."""

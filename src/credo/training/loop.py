@@ -17,7 +17,7 @@ from credo.core.tree import num_bytes
 from credo.errors import InputError
 from credo.training.arguments import numbers, precision, shared_program
 from credo.training.batches import Order, order
-from credo.training.block import Carry, Layout, noise_bytes, one_member, plan_sizes, run_block, step_shapes
+from credo.training.block import BlockLayout, Carry, noise_bytes, one_member, plan_sizes, run_block, step_shapes
 from credo.training.checkpoint import Checkpoint, Saved
 from credo.training.clock import COMPILING
 from credo.training.host import Host
@@ -170,7 +170,7 @@ class Loop:
                 self.begin_stage()
         host.outcome = "finished"
 
-    def _layout(self, method: Method, model: Model, phase: Phase, plan: Order) -> Layout:
+    def _layout(self, method: Method, model: Model, phase: Phase, plan: Order) -> BlockLayout:
         if self.source.streamed and phase.batch == "full":
             raise InputError("This method needs all rows on the device at once, and they do not fit: use minibatches.")
         place, data = self.placement, self.data()
@@ -188,7 +188,7 @@ class Loop:
             capacity = max(bulk, min(capacity, STREAM_BYTES // max(1, gathered * place.padded) // bulk * bulk))
         leaves, treedef = jax.tree.flatten(info.draw)
         draw = (treedef, tuple((x.shape, x.dtype) for x in leaves)) if phase.keeps_draws else None
-        return Layout(
+        return BlockLayout(
             self.batch_size if batched else 0, bulk, capacity, thin, place.padded, place.over, method.lockstep,
             place.mesh, streamed, tuple(sorted(info.metrics)), draw,
         )  # fmt: skip
@@ -265,7 +265,7 @@ class Loop:
             "a shorter warm-up."
         )
 
-    def _block_data(self, layout: Layout, phase: Phase, plan: Order, num: int) -> Batch:
+    def _block_data(self, layout: BlockLayout, phase: Phase, plan: Order, num: int) -> Batch:
         if not layout.streamed:
             return self.data()
         batch = self.source.stream(

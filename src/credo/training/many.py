@@ -24,12 +24,12 @@ from credo.memory import memory_told
 from credo.methods.combine import stages
 from credo.training.arguments import numbers, precision
 from credo.training.batches import order
-from credo.training.block import Carry, Layout, noise_bytes, plan_sizes, run_member, step_shapes
+from credo.training.block import BlockLayout, Carry, noise_bytes, plan_sizes, run_member, step_shapes
 
 Use = Callable[[jax.Array, Model, Any, PyTree], PyTree]
 
 
-class Study(NamedTuple):
+class StudyLayout(NamedTuple):
     """The structure of a study (all static).
 
     use: `use(key, model, posterior, extra)` turns each posterior into what is kept of it, inside the program.
@@ -83,7 +83,7 @@ def fit_many(
     index = np.minimum(np.arange(padded), count - 1)
     pad = partial(jax.tree.map, lambda x: np.asarray(x)[index])
     keys = jax.random.key_data(jax.random.split(key, padded))
-    study = Study(use, rows, steps, thin, group, None if batch_size is None else min(batch_size, rows))
+    study = StudyLayout(use, rows, steps, thin, group, None if batch_size is None else min(batch_size, rows))
     mesh = Mesh(np.array(devices), ("fit",))
     arguments = (prepared, (keys, pad(data), pad(start), pad(extra)))
     double = next((part for part in parts if part.precision == "float64"), method)
@@ -97,7 +97,7 @@ def fit_many(
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2))
-def _run(study: Study, mesh: Mesh, members: int, prepared: Any, per_fit: PyTree) -> PyTree:
+def _run(study: StudyLayout, mesh: Mesh, members: int, prepared: Any, per_fit: PyTree) -> PyTree:
     one = partial(_fit, study, members)
     lockstep = all(method.lockstep for method, _ in prepared)
 
@@ -109,7 +109,13 @@ def _run(study: Study, mesh: Mesh, members: int, prepared: Any, per_fit: PyTree)
 
 
 def _fit(
-    study: Study, members: int, prepared: Any, raw_key: jax.Array, data: Batch, start: Variables | None, extra: PyTree
+    study: StudyLayout,
+    members: int,
+    prepared: Any,
+    raw_key: jax.Array,
+    data: Batch,
+    start: Variables | None,
+    extra: PyTree,
 ) -> PyTree:
     key_fit, key_use = jax.random.split(jax.random.wrap_key_data(raw_key))
     if start is not None:
@@ -127,7 +133,7 @@ def _fit(
 
 
 def _stage(
-    study: Study, method: Method, model: Model, data: Batch, keys: jax.Array, start: Variables | None, steps: int
+    study: StudyLayout, method: Method, model: Model, data: Batch, keys: jax.Array, start: Variables | None, steps: int
 ) -> tuple[PyTree, PyTree]:
     """State and draws of all members after one method has run."""
     phases = _merged([_without_sweeps(p, study.batch_size) for p in method.phases(study.num_rows, steps)])
@@ -148,7 +154,7 @@ def _stage(
 
 
 def _phase(
-    study: Study, method: Method, model: Model, phase: Phase, number: int, data: Batch, carry: Carry
+    study: StudyLayout, method: Method, model: Model, phase: Phase, number: int, data: Batch, carry: Carry
 ) -> tuple[PyTree, PyTree]:
     size = study.batch_size or study.num_rows
     plan = order(study.num_rows, size)
@@ -162,7 +168,7 @@ def _phase(
     kept = (treedef, tuple((x.shape, x.dtype) for x in leaves)) if phase.keeps_draws else None
     unit = bulk * study.thin
     capacity = -(-steps // unit) * unit
-    layout = Layout(
+    layout = BlockLayout(
         size, bulk, capacity, study.thin, 1, "one", method.lockstep, None, False, tuple(sorted(info.metrics)), kept
     )
     place, zero, num = (jnp.asarray(x, jnp.int32) for x in (number, 0, steps))

@@ -6,11 +6,11 @@ import math
 import numpy as np
 import pytest
 
-from credo.applications.optimise import Categorical, Evaluation, Float, Int, Optimizer, Space, Surrogate
+from credo.applications.optimise import Category, Evaluation, Float, Int, Optimizer, Space, Surrogate
 from credo.errors import ArtifactError, InputError
 
 SQUARE = Space({"x": Float(-5, 10), "y": Float(0, 15)})
-SMALL = Space({"n": Int(1, 3), "kind": Categorical(["a", "b"])})
+SMALL = Space({"n": Int(1, 3), "kind": Category(["a", "b"])})
 
 
 def branin(point):

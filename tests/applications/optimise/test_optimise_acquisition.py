@@ -8,7 +8,7 @@ from scipy import integrate, stats
 
 import credo
 from credo.applications.optimise import (
-    Categorical,
+    Category,
     Float,
     Int,
     Space,
@@ -16,7 +16,7 @@ from credo.applications.optimise import (
     expected_improvement,
     log_expected_improvement,
 )
-from credo.applications.optimise.acquisition import Setting, acquisition_values, draw_improvement, log_h
+from credo.applications.optimise.acquisition import AcquisitionSetting, acquisition_values, draw_improvement, log_h
 from credo.applications.optimise.batches import incumbent, propose
 from credo.applications.optimise.belief import DrawBelief, NormalBelief, conditioned, moments, posterior_covariance
 from credo.applications.optimise.gp import GaussianProcess
@@ -91,7 +91,7 @@ def sines(draws=40, columns=1, noise=0.0, scale=1.0):
 def setting(best, columns, held=(), beta=2.0, which=0, size=4):
     rows = np.zeros((size, columns))
     rows[: len(held)] = np.reshape(held, (len(held), columns))
-    return Setting(best, beta, rows, (np.arange(size) < len(held)).astype(float), which)
+    return AcquisitionSetting(best, beta, rows, (np.arange(size) < len(held)).astype(float), which)
 
 
 def test_batches_on_draws_are_greedy_in_the_exact_improvement():
@@ -192,7 +192,7 @@ def test_the_climb_finds_the_maximum():
 
 
 def test_whole_numbers_and_choices_are_rounded_and_judged_again():
-    space = Space({"x": Float(0, 1), "n": Int(0, 9), "kind": Categorical(["a", "b"])})
+    space = Space({"x": Float(0, 1), "n": Int(0, 9), "kind": Category(["a", "b"])})
     belief = _bowl(np.array([0.31, 0.46, 1.0, 0.0]))
     rng = np.random.default_rng(0)
     rows = space.sample(512, 5)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from credo.applications.optimise import Categorical, Float, Int, Optimizer, Space
+from credo.applications.optimise import Category, Float, Int, Optimizer, Space
 from credo.errors import InputError
 
 RNG = np.random.default_rng(0)
@@ -13,8 +13,8 @@ MIXED = Space(
         "rate": Float(1e-5, 1, log=True),
         "n": Int(1, 50),
         "width": Int(8, 1024, log=True),
-        "kind": Categorical(["a", "b", "c"]),
-        "flag": Categorical([True, False]),
+        "kind": Category(["a", "b", "c"]),
+        "flag": Category([True, False]),
     }
 )
 
@@ -51,7 +51,7 @@ def test_samples_fill_the_space():
 
 
 def test_finite_spaces_are_counted_and_listed():
-    space = Space({"n": Int(0, 3), "kind": Categorical(["a", 2])})
+    space = Space({"n": Int(0, 3), "kind": Category(["a", 2])})
     assert space.count == 8
     assert len({space.key(p) for p in space.decode(space.every())}) == 8
     assert MIXED.count is None
@@ -62,9 +62,7 @@ def test_plain_data_and_files(tmp_path):
     place = tmp_path / "space.toml"
     place.write_text('[x]\ntype = "float"\nlow = 0\nhigh = 1\n[n]\ntype = "int"\nlow = 1\nhigh = 9\nlog = true\n'
                      '[kind]\nchoices = ["a", "b"]\n')  # fmt: skip
-    assert Space.from_toml(place) == Space(
-        {"x": Float(0, 1), "n": Int(1, 9, log=True), "kind": Categorical(["a", "b"])}
-    )
+    assert Space.from_toml(place) == Space({"x": Float(0, 1), "n": Int(1, 9, log=True), "kind": Category(["a", "b"])})
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import credo
 from credo.errors import InputError, Refusal
 from credo.evaluation.audit.conjugate import Conjugate
 from credo.methods import LastLayer
-from credo.methods.laplace.feature_regression import Moments, Rotated
+from credo.methods.laplace.feature_regression import FeatureMoments, Rotated
 from credo.methods.laplace.last_layer import most_evidence, smooth_evidence
 from oracles import coefficients, linear
 
@@ -144,7 +144,7 @@ def test_a_normal_prior_is_the_same_under_both_rules():
     said = credo.priors.log_normal(float(np.exp(-1)), 2.0)
     likelihoods = [credo.likelihoods.gaussian("inferred", scale_prior=p) for p in (None, said)]
     with jax.enable_x64(True):
-        moments = Moments.zeros(4, 2, jnp.float64).add(*map(jnp.asarray, (rows, targets, np.ones(30))))
+        moments = FeatureMoments.zeros(4, 2, jnp.float64).add(*map(jnp.asarray, (rows, targets, np.ones(30))))
         rotated = Rotated.of(moments, jnp.ones(4), jnp.zeros((2, 4)))
         one, other = (
             most_evidence(rotated, x, jnp.ones(()), jnp.ones(2), free_scale=True, free_noise=True) for x in likelihoods
@@ -164,7 +164,7 @@ def test_features_by_evidence_have_more_of_it():
 def test_both_forms_of_the_evidence_agree():
     rows, targets = RNG.normal(size=(30, 4)), RNG.normal(size=(30, 2))
     with jax.enable_x64(True):
-        moments = Moments.zeros(4, 2, jnp.float64).add(*map(jnp.asarray, (rows, targets, np.ones(30))))
+        moments = FeatureMoments.zeros(4, 2, jnp.float64).add(*map(jnp.asarray, (rows, targets, np.ones(30))))
         root, centre = jnp.array([1.0, 2.0, 0.5, 1.0]), jnp.asarray(RNG.normal(size=(2, 4)))
         scale, noise = jnp.asarray(0.7), jnp.array([2.0, 5.0])
         one = jax.jit(lambda *x: Rotated.of(*x[:3]).log_evidence(*x[3:]))(moments, root, centre, scale, noise)

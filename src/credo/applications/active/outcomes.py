@@ -11,7 +11,7 @@ TABLE = 4096  # outcomes of the rows chosen so far: all of them up to here, as m
 NUMBERS_AT_ONCE = 2**22  # of joint probabilities: what a processor's caches still like
 
 
-class Outcomes(NamedTuple):
+class JointOutcomes(NamedTuple):
     """Joint outcomes y_1 … y_b of the rows chosen so far, with p(y | θ_k) = e^m q_k.
 
     Attributes:
@@ -27,14 +27,14 @@ class Outcomes(NamedTuple):
     which: jax.Array | None = None
 
 
-def nothing_chosen(draws: int) -> Outcomes:
+def nothing_chosen(draws: int) -> JointOutcomes:
     """One outcome, that of no label."""
-    return Outcomes(jnp.ones((draws, 1)), jnp.zeros(1), jnp.ones(1))
+    return JointOutcomes(jnp.ones((draws, 1)), jnp.zeros(1), jnp.ones(1))
 
 
 def extended(
-    key: jax.Array, outcomes: Outcomes, taken: list[np.ndarray], weights: np.ndarray, table: int | None = None
-) -> Outcomes:
+    key: jax.Array, outcomes: JointOutcomes, taken: list[np.ndarray], weights: np.ndarray, table: int | None = None
+) -> JointOutcomes:
     """The outcomes together with the labels of one more row.
 
     Up to `table` of them all are kept. Beyond, each is a draw of θ and of labels given it, made once; a further row
@@ -51,7 +51,7 @@ def extended(
     draws, classes = taken[-1].shape
     if outcomes.which is None and outcomes.given.shape[1] * classes <= table:
         given = (outcomes.given[:, :, None] * taken[-1][:, None, :]).reshape(draws, -1)
-        return Outcomes(given, jnp.zeros(given.shape[1]), jnp.ones(given.shape[1]))
+        return JointOutcomes(given, jnp.zeros(given.shape[1]), jnp.ones(given.shape[1]))
     first = len(taken) - 1
     if outcomes.which is None:  # the table is full: draw the labels of all rows so far
         outcomes, first = _drawn(jax.random.fold_in(key, 0), jnp.asarray(weights), table), 0
@@ -61,14 +61,14 @@ def extended(
 
 
 @partial(jax.jit, static_argnames="table")
-def _drawn(key: jax.Array, weights: jax.Array, table: int) -> Outcomes:
+def _drawn(key: jax.Array, weights: jax.Array, table: int) -> JointOutcomes:
     """Draws of θ, no label yet."""
     which = jax.random.categorical(key, jnp.log(weights), shape=(table,))
-    return Outcomes(jnp.ones((len(weights), table)), jnp.zeros(table), jnp.ones(table), which)
+    return JointOutcomes(jnp.ones((len(weights), table)), jnp.zeros(table), jnp.ones(table), which)
 
 
 @jax.jit
-def _one_more(key: jax.Array, outcomes: Outcomes, probs: jax.Array, weights: jax.Array) -> Outcomes:
+def _one_more(key: jax.Array, outcomes: JointOutcomes, probs: jax.Array, weights: jax.Array) -> JointOutcomes:
     assert outcomes.which is not None
     log_probs = jnp.log(jnp.maximum(probs, jnp.finfo(probs.dtype).tiny))
     labels = jax.random.categorical(key, log_probs[outcomes.which], axis=-1)
@@ -76,10 +76,10 @@ def _one_more(key: jax.Array, outcomes: Outcomes, probs: jax.Array, weights: jax
     size = grown.max(0)
     given, log_scale = grown / size, outcomes.log_scale + jnp.log(size)
     # The chance of an outcome is that of its labels under the predictive, Σ_k w_k p(y | θ_k), once in each of S draws.
-    return Outcomes(given, log_scale, 1 / (given.shape[1] * (weights @ given)), outcomes.which)
+    return JointOutcomes(given, log_scale, 1 / (given.shape[1] * (weights @ given)), outcomes.which)
 
 
-def joint_entropies(pieces: list[jax.Array], outcomes: Outcomes, weights: np.ndarray, rows: int) -> np.ndarray:
+def joint_entropies(pieces: list[jax.Array], outcomes: JointOutcomes, weights: np.ndarray, rows: int) -> np.ndarray:
     """H of the outcomes together with the label of each row [rows]: −Σ_s (1/chance_s) Σ_c p(s, c) log p(s, c).
 
     Args:

@@ -17,7 +17,7 @@ RATIO = (5**0.5 - 1) / 2
 EDGE = 0.001  # the range of amounts lies between these quantiles where no bounds are given
 
 
-class Found(NamedTuple):
+class BestAmounts(NamedTuple):
     """The best amounts of some rows."""
 
     amounts: np.ndarray  # [n]
@@ -70,7 +70,7 @@ def criterion(outcomes: Outcomes, utility: np.ndarray, risk: Risk, over: str) ->
 
 def best_amounts(
     utility: Amount, outcomes: Outcomes, ends: tuple[np.ndarray, np.ndarray], known: Any, risk: Risk, over: str
-) -> Found:
+) -> BestAmounts:
     """The best amount of each row: the best of a grid, then golden sections around it, unless it is known.
 
     Args:
@@ -104,7 +104,7 @@ def best_amounts(
     given = outcomes.mean(worth)
     most, top = np.maximum(most, given), np.maximum(top, outcomes.weights @ given)
     full = utility.ideal(outcomes.values) if utility.ideal is not None else np.maximum(ideal, worth)
-    return Found(chosen, worth, most, top, np.asarray(full, np.float64))
+    return BestAmounts(chosen, worth, most, top, np.asarray(full, np.float64))
 
 
 def _refined(

@@ -11,7 +11,14 @@ from credo.applications.decisions.amounts import amount_range, best_amounts, cri
 from credo.applications.decisions.chosen import Decisions
 from credo.applications.decisions.outcomes import FEW, Outcomes, outcomes
 from credo.applications.decisions.risk import Mean, Risk, risk_of
-from credo.applications.decisions.utilities import ABSTAIN, Amount, Choice, as_utility, check_abstain, with_abstain
+from credo.applications.decisions.utilities import (
+    ABSTAIN,
+    Amount,
+    NamedActions,
+    as_utility,
+    check_abstain,
+    with_abstain,
+)
 from credo.core.predictive import Predictive
 from credo.errors import InputError
 from credo.evaluation.recalibration.recalibrated import Recalibrated
@@ -93,7 +100,7 @@ def _few(risk: Risk, over: str) -> int:
     return FEW // 3 if isinstance(risk, Mean) or over == "parameters" else FEW
 
 
-def _check_kind(predictive: Predictive, utility: Choice) -> None:
+def _check_kind(predictive: Predictive, utility: NamedActions) -> None:
     if predictive.kind != "classes":
         if utility.num_classes is not None:
             raise InputError(
@@ -127,7 +134,7 @@ def _first_best(values: np.ndarray) -> np.ndarray:
     return np.asarray((values >= top - TIE * np.abs(values).max(1, keepdims=True)).argmax(1))
 
 
-def _rows(utility: Choice, block: Outcomes, risk: Risk, over: str) -> dict[str, np.ndarray]:
+def _rows(utility: NamedActions, block: Outcomes, risk: Risk, over: str) -> dict[str, np.ndarray]:
     """Everything about the actions at a block of rows."""
     each = [utility.of(i, block.values, block.mass) for i in range(len(utility.actions))]
     given = np.stack([block.mean(u) for u in each], -1)  # E[u|a, θ_k], [K, n, A]

@@ -14,7 +14,7 @@ ABSTAIN = "abstain"
 
 
 @dataclasses.dataclass(frozen=True)
-class Choice:
+class NamedActions:
     """Some named actions, and the utility of each at outcomes.
 
     Attributes:
@@ -66,7 +66,7 @@ class Amount:
         return evaluated(lambda y: self.function(amount, y), outcomes, mass, "of an amount")
 
 
-Utility = Choice | Amount
+Utility = NamedActions | Amount
 
 
 def evaluated(
@@ -103,7 +103,7 @@ def evaluated(
     return found
 
 
-def class_utility(values: Any, actions: Sequence[Any] | None = None, classes: Sequence[Any] = ()) -> Choice:
+def class_utility(values: Any, actions: Sequence[Any] | None = None, classes: Sequence[Any] = ()) -> NamedActions:
     """Utilities of actions for classes: values[a, c] is that of action a where class c comes true.
 
     Args:
@@ -139,10 +139,10 @@ def class_utility(values: Any, actions: Sequence[Any] | None = None, classes: Se
         return lambda y: array[i][np.asarray(y).astype(int)]
 
     known = tuple(str(name) for name in classes)
-    return Choice(tuple(names), tuple(map(row, range(len(array)))), classes=known, num_classes=array.shape[1])
+    return NamedActions(tuple(names), tuple(map(row, range(len(array)))), classes=known, num_classes=array.shape[1])
 
 
-def step_utility(rows: Mapping[str, tuple[float, float, float]]) -> Choice:
+def step_utility(rows: Mapping[str, tuple[float, float, float]]) -> NamedActions:
     """Actions whose utility for a number jumps once: u(a, y) = below where y < threshold, above where y ≥ threshold.
 
     Args:
@@ -160,7 +160,7 @@ def step_utility(rows: Mapping[str, tuple[float, float, float]]) -> Choice:
             raise InputError(f"Threshold and utilities of the action '{name}' must be finite numbers.")
         functions.append(_step(float(threshold), float(below), float(above)))
         breaks.add(float(threshold))
-    return Choice(tuple(str(name) for name in rows), tuple(functions), tuple(sorted(breaks)))
+    return NamedActions(tuple(str(name) for name in rows), tuple(functions), tuple(sorted(breaks)))
 
 
 def _step(threshold: float, below: float, above: float) -> Callable[[np.ndarray], Any]:
@@ -223,26 +223,26 @@ def checked_bounds(bounds: Any) -> tuple[float, float] | None:
 
 def as_utility(given: Any, actions: Any = None, classes: Sequence[Any] = (), bounds: Any = None) -> Utility:
     """A utility from what a user gave; see `credo.decide`."""
-    if isinstance(given, Choice | Amount):
+    if isinstance(given, NamedActions | Amount):
         return given
     if isinstance(given, Mapping):
         if not all(callable(f) for f in given.values()):
             raise InputError("A dictionary of utilities maps each action to a function of the outcome.")
-        return Choice(tuple(str(name) for name in given), tuple(given.values()))
+        return NamedActions(tuple(str(name) for name in given), tuple(given.values()))
     if not callable(given):
         return class_utility(given, actions, classes)
     if actions is None and bounds is None:
         raise InputError("A function u(action, outcome) needs actions=[…], or bounds=(low, high) for an amount.")
     if actions is None:
         return Amount(given, checked_bounds(bounds))
-    return Choice(tuple(str(a) for a in actions), tuple(_fixed(given, a) for a in actions))
+    return NamedActions(tuple(str(a) for a in actions), tuple(_fixed(given, a) for a in actions))
 
 
 def _fixed(function: Callable[[Any, Any], Any], action: Any) -> Callable[[np.ndarray], Any]:
     return lambda y: function(action, y)
 
 
-def with_abstain(utility: Choice, cost: float, right: float | None = None) -> Choice:
+def with_abstain(utility: NamedActions, cost: float, right: float | None = None) -> NamedActions:
     """The same actions and "abstain": to hand the row to somebody else.
 
     u = −cost; where `right` is given, the other then takes the best action with that probability and the worst one

@@ -89,7 +89,7 @@ def _percent(found: Interval) -> str:
     return f"{100 * found.value:.1f} % ({100 * found.low:.1f} to {100 * found.high:.1f})"
 
 
-class Comparison(NamedTuple):
+class DetectorDifference(NamedTuple):
     """One detector minus another, with its interval, and "win", "tie" or "loss" of the first."""
 
     measure: str
@@ -198,7 +198,7 @@ def detection_of(
 def compare(
     key: jax.Array, first: Detection, second: Detection, measure: str = "tpr", *, level: float = 0.9,
     resamples: int = 1000,
-) -> Comparison:  # fmt: skip
+) -> DetectorDifference:  # fmt: skip
     """The difference between two detectors of the same images: two models, or two scores of one.
 
     Each resample takes the same images for both, so what makes images hard for both cancels. A "win" has an interval
@@ -225,7 +225,7 @@ def compare(
     if one.images != other.images or len(first.clean) != len(second.clean):
         raise InputError("Two detections are compared on the same images, and these have other numbers of them.")
     gap = gaps(one, other, key, level, resamples)[measure]
-    return Comparison(measure, gap, verdict(gap))
+    return DetectorDifference(measure, gap, verdict(gap))
 
 
 def verdict(gap: Interval) -> str:

@@ -78,7 +78,7 @@ def draw_improvement(values: jax.Array, weights: jax.Array, bar: jax.Array, soft
 
 
 @struct
-class Setting:
+class AcquisitionSetting:
     """What an acquisition is asked with.
 
     Attributes:
@@ -96,7 +96,7 @@ class Setting:
     which: Any = leaf()
 
 
-def score(name: str, batched: bool, belief: Belief, setting: Setting, x: jax.Array) -> jax.Array:
+def score(name: str, batched: bool, belief: Belief, setting: AcquisitionSetting, x: jax.Array) -> jax.Array:
     """The acquisition at rows [n]; more is better.
 
     - "ucb": m + β s, with s after conditioning on pending points.
@@ -122,7 +122,7 @@ def score(name: str, batched: bool, belief: Belief, setting: Setting, x: jax.Arr
 scores_of = partial(jax.jit, static_argnames=("name", "batched"))(score)
 
 
-def acquisition_values(name: str, belief: Belief, x: np.ndarray, setting: Setting) -> np.ndarray:
+def acquisition_values(name: str, belief: Belief, x: np.ndarray, setting: AcquisitionSetting) -> np.ndarray:
     """`score` at rows as NumPy numbers [n]."""
     with precision(belief):
         kind = jnp.float64 if belief.double else jnp.float32
@@ -131,11 +131,11 @@ def acquisition_values(name: str, belief: Belief, x: np.ndarray, setting: Settin
         return np.asarray(found, np.float64)
 
 
-def typed(setting: Setting, kind: Any) -> Setting:
+def typed(setting: AcquisitionSetting, kind: Any) -> AcquisitionSetting:
     """The setting with numbers of one type."""
     real = [jnp.asarray(a, kind) for a in (setting.best, setting.beta, setting.pending, setting.mask)]
     best, beta, pending, mask = real
-    return Setting(best, beta, pending, mask, jnp.asarray(setting.which, jnp.int32))
+    return AcquisitionSetting(best, beta, pending, mask, jnp.asarray(setting.which, jnp.int32))
 
 
 def checked(name: str) -> str:

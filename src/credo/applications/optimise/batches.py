@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from credo.applications.optimise.acquisition import Setting, acquisition_values
+from credo.applications.optimise.acquisition import AcquisitionSetting, acquisition_values
 from credo.applications.optimise.belief import Belief, Fitted, moments
 from credo.applications.optimise.maximise import Allowed, candidates, largest, thompson_normal
 from credo.applications.optimise.space import Space
@@ -59,7 +59,7 @@ def propose(
         mask = (np.arange(size) < len(held)).astype(float)
         full = np.concatenate([held, np.zeros((size - len(held), x.shape[1]))])
         which = 0 if draws is None else int(draws[place % len(draws)])
-        setting = Setting(best, beta, full, mask, which)
+        setting = AcquisitionSetting(best, beta, full, mask, which)
 
         def free(candidate: np.ndarray) -> np.ndarray:
             found = allowed(candidate)
@@ -85,6 +85,6 @@ def _num_draws(fitted: Fitted) -> int:
 def values_at(fitted: Fitted, x: np.ndarray, rows: np.ndarray, acquisition: str, beta: float) -> np.ndarray:
     """The acquisition at rows where nothing is pending, for pictures [n]; "thompson" shows its first draw."""
     best, _ = incumbent(fitted.belief, x)
-    setting = Setting(best, beta, np.zeros((1, x.shape[1])), np.zeros(1), 0)
+    setting = AcquisitionSetting(best, beta, np.zeros((1, x.shape[1])), np.zeros(1), 0)
     name = "ucb" if acquisition == "thompson" and fitted.belief.normal else acquisition
     return acquisition_values(name, fitted.belief, rows, setting)

@@ -127,12 +127,12 @@ class Int:
 
 
 @dataclasses.dataclass(frozen=True)
-class Categorical:
+class Category:
     """One of some choices: texts, numbers, true or false. Coded by one column for each.
 
     Example:
         >>> import credo
-        >>> credo.applications.optimise.Categorical(["sgd", "adam"]).code("adam").tolist()
+        >>> credo.applications.optimise.Category(["sgd", "adam"]).code("adam").tolist()
         [0.0, 1.0]
     """
 
@@ -141,12 +141,12 @@ class Categorical:
     def __post_init__(self) -> None:
         choices = self.choices
         if isinstance(choices, str) or not isinstance(choices, Sequence) or len(choices) < 2:
-            raise InputError(f"A Categorical has a list of at least two choices, got {choices!r}.")
+            raise InputError(f"A Category has a list of at least two choices, got {choices!r}.")
         for choice in choices:
             if not isinstance(choice, str | bool | int | float):
                 raise InputError(f"A choice is a text, a number, true or false, got {choice!r}.")
         if len({(type(c).__name__, c) for c in choices}) < len(choices):
-            raise InputError(f"The choices of a Categorical differ from each other, got {list(choices)}.")
+            raise InputError(f"The choices of a Category differ from each other, got {list(choices)}.")
         object.__setattr__(self, "choices", tuple(choices))
 
     @property
@@ -175,8 +175,8 @@ class Categorical:
         return self.choices[int(np.argmax(unit))]
 
 
-Dimension = Float | Int | Categorical
-KINDS: dict[str, Any] = {"float": Float, "int": Int, "categorical": Categorical}
+Dimension = Float | Int | Category
+KINDS: dict[str, Any] = {"float": Float, "int": Int, "categorical": Category}
 
 
 def _number(value: Any) -> float | None:
@@ -201,7 +201,7 @@ def _check_range(low: Any, high: Any, log: Any, kind: str) -> None:
 
 def to_plain(dimension: Dimension) -> dict[str, Any]:
     """The dimension as plain data."""
-    if isinstance(dimension, Categorical):
+    if isinstance(dimension, Category):
         return {"type": "categorical", "choices": list(dimension.choices)}
     kind = "int" if isinstance(dimension, Int) else "float"
     return {"type": kind, "low": dimension.low, "high": dimension.high, "log": dimension.log}

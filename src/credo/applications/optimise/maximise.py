@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from credo.applications.optimise.acquisition import Setting, acquisition_values, score, typed
+from credo.applications.optimise.acquisition import AcquisitionSetting, acquisition_values, score, typed
 from credo.applications.optimise.belief import Belief, MixedBelief, NormalBelief, posterior_covariance, precision
 from credo.applications.optimise.space import Space
 
@@ -54,7 +54,13 @@ def perturbed(
 
 @partial(jax.jit, static_argnames=("name", "batched", "steps"))
 def climb(
-    name: str, batched: bool, belief: Belief, setting: Setting, starts: jax.Array, free: jax.Array, steps: int
+    name: str,
+    batched: bool,
+    belief: Belief,
+    setting: AcquisitionSetting,
+    starts: jax.Array,
+    free: jax.Array,
+    steps: int,
 ) -> tuple[jax.Array, jax.Array]:
     """Projected gradient ascent of all starts at once: the best rows on their ways and what they are worth.
 
@@ -89,7 +95,7 @@ def climb(
     return jnp.where((values > most)[:, None], x, best), jnp.maximum(values, most)
 
 
-def climbed(name: str, belief: Belief, setting: Setting, starts: np.ndarray, free: np.ndarray) -> np.ndarray:
+def climbed(name: str, belief: Belief, setting: AcquisitionSetting, starts: np.ndarray, free: np.ndarray) -> np.ndarray:
     """Where `climb` ends, as NumPy rows."""
     with precision(belief):
         kind = jnp.float64 if belief.double else jnp.float32
@@ -101,7 +107,7 @@ def climbed(name: str, belief: Belief, setting: Setting, starts: np.ndarray, fre
 
 
 def largest(
-    name: str, belief: Belief, setting: Setting, space: Space, rows: np.ndarray, allowed: Allowed
+    name: str, belief: Belief, setting: AcquisitionSetting, space: Space, rows: np.ndarray, allowed: Allowed
 ) -> np.ndarray | None:
     """The allowed row with the largest acquisition [columns], after a climb from the best candidates; None if none is.
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from credo.applications.optimise.dimensions import Categorical, Dimension, Float, Int
+from credo.applications.optimise.dimensions import Category, Dimension, Float, Int
 from credo.applications.optimise.optimizer import SURROGATE, Optimizer
 from credo.applications.optimise.space import Space
 from credo.errors import InputError
@@ -26,7 +26,7 @@ def dimension_of(distribution: Any) -> Dimension | None:
     if kind == "IntDistribution" and distribution.step == 1:
         return Int(distribution.low, distribution.high, distribution.log)
     if kind == "CategoricalDistribution" and all(isinstance(c, str | bool | int | float) for c in distribution.choices):
-        return Categorical(distribution.choices)
+        return Category(distribution.choices)
     return None
 
 

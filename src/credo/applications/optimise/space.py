@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import qmc
 
-from credo.applications.optimise.dimensions import Categorical, Dimension, Float, Int, from_plain, to_plain
+from credo.applications.optimise.dimensions import Category, Dimension, Float, Int, from_plain, to_plain
 from credo.errors import InputError
 from credo.storage.archives import Damaged, read_file
 
@@ -25,11 +25,11 @@ class Space:
     one for each choice of a categorical setting.
 
     Args:
-        dimensions: name → `Float`, `Int` or `Categorical`.
+        dimensions: name → `Float`, `Int` or `Category`.
 
     Example:
-        >>> from credo.applications.optimise import Categorical, Float, Int, Space
-        >>> space = Space({"x": Float(0, 1), "n": Int(1, 50), "kind": Categorical(["a", "b"])})
+        >>> from credo.applications.optimise import Category, Float, Int, Space
+        >>> space = Space({"x": Float(0, 1), "n": Int(1, 50), "kind": Category(["a", "b"])})
         >>> code = space.code([{"x": 0.25, "n": 7, "kind": "b"}])
         >>> space.decode(code)
         [{'x': 0.25, 'n': 7, 'kind': 'b'}]
@@ -39,8 +39,8 @@ class Space:
         if not isinstance(dimensions, Mapping) or not dimensions:
             raise InputError('A space has at least one setting: Space({"x": Float(0, 1)}).')
         for name, dimension in dimensions.items():
-            if not isinstance(name, str) or not isinstance(dimension, Float | Int | Categorical):
-                raise InputError(f"A setting is a Float, an Int or a Categorical under a name, got {name!r}.")
+            if not isinstance(name, str) or not isinstance(dimension, Float | Int | Category):
+                raise InputError(f"A setting is a Float, an Int or a Category under a name, got {name!r}.")
         self.dimensions = dict(dimensions)
 
     def __eq__(self, other: object) -> bool:
@@ -67,7 +67,7 @@ class Space:
     @property
     def moving(self) -> np.ndarray:
         """Which columns a gradient may move: those of numbers [columns]."""
-        return np.concatenate([np.full(d.columns, not isinstance(d, Categorical)) for d in self.dimensions.values()])
+        return np.concatenate([np.full(d.columns, not isinstance(d, Category)) for d in self.dimensions.values()])
 
     @property
     def smooth(self) -> bool:
@@ -128,7 +128,7 @@ class Space:
         unit = sobol.random_base2(max(0, math.ceil(math.log2(max(num, 1)))))[:num]
         columns = []
         for place, dimension in enumerate(self.dimensions.values()):
-            if isinstance(dimension, Categorical):
+            if isinstance(dimension, Category):
                 which = np.minimum((unit[:, place] * dimension.count).astype(int), dimension.count - 1)
                 columns.append(np.eye(dimension.count)[which])
             else:
@@ -137,7 +137,7 @@ class Space:
 
     def every(self) -> np.ndarray:
         """Codes of all points of a space without `Float` [count, columns]."""
-        values = [d.choices if isinstance(d, Categorical) else range(d.low, d.high + 1)  # type: ignore[arg-type]
+        values = [d.choices if isinstance(d, Category) else range(d.low, d.high + 1)  # type: ignore[arg-type]
                   for d in self.dimensions.values()]  # fmt: skip
         return self.code([dict(zip(self.dimensions, point)) for point in itertools.product(*values)])
 

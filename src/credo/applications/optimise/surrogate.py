@@ -26,7 +26,7 @@ from credo.training.interrupt import part_of_more
 from credo.training.warn import unwarned
 
 
-class Choice(NamedTuple):
+class Defaults(NamedTuple):
     """What a method gets where nobody says otherwise."""
 
     settings: tuple[tuple[str, Any], ...] = ()  # of the method
@@ -41,12 +41,12 @@ class Choice(NamedTuple):
 
 
 CHOICES = {
-    "infinite_width": Choice((("prior_scale", "evidence"),), (50, 50), "erf", 1.5, 1.0, "learned", None, None),
+    "infinite_width": Defaults((("prior_scale", "evidence"),), (50, 50), "erf", 1.5, 1.0, "learned", None, None),
     # Members that see the same rows agree too much: without resampling some searches never leave a local minimum.
-    "deep_ensemble": Choice((("size", 16), ("learning_rate", 0.02), ("bootstrap", True)), steps=500, draws=None),
-    "hmc": Choice((("chains", 4),), (24,), steps=100, draws=64),
-    "nuts": Choice((("chains", 4),), (24,), steps=100, draws=64),
-    "laplace": Choice((), (32,), steps=1500, draws=64, narrow=True),
+    "deep_ensemble": Defaults((("size", 16), ("learning_rate", 0.02), ("bootstrap", True)), steps=500, draws=None),
+    "hmc": Defaults((("chains", 4),), (24,), steps=100, draws=64),
+    "nuts": Defaults((("chains", 4),), (24,), steps=100, draws=64),
+    "laplace": Defaults((), (32,), steps=1500, draws=64, narrow=True),
 }
 ALIASES = {"ensemble": "deep_ensemble", "nngp": "infinite_width"}
 
@@ -87,7 +87,7 @@ class Surrogate:
     ):
         named = ALIASES.get(method, method) if isinstance(method, str) else method
         self.name = find(named).name if isinstance(named, str) else method_name(build_method(named))
-        choice = CHOICES.get(self.name, Choice())
+        choice = CHOICES.get(self.name, Defaults())
         self.method = build_method(named, **(dict(choice.settings) if isinstance(named, str | type) else {}))
         self.model = Model(
             mlp(list(choice.widths), choice.activation) if network is None else network,

@@ -7,7 +7,7 @@ import numpy as np
 from credo.core.predictive import Predictive
 from credo.errors import InputError, Refusal
 from credo.evaluation.baselines.classes import classifier, counter
-from credo.evaluation.baselines.regression import Boosting, Forest, Linear, Process
+from credo.evaluation.baselines.regression import Boosting, Forest, Linear, ProcessBaseline
 
 __all__ = ["BASELINES", "fit_baseline"]
 
@@ -57,7 +57,7 @@ def fit_baseline(
         raise Refusal("Baselines predict one target; this table has several.")
     y = y.reshape(len(y))
     if task == "regression":
-        model: Any = {"linear": Linear, "forest": Forest, "boosting": Boosting, "gp": Process}[name](seed)
+        model: Any = {"linear": Linear, "forest": Forest, "boosting": Boosting, "gp": ProcessBaseline}[name](seed)
     elif name == "gp":
         raise Refusal("An exact Gaussian process needs normal noise: it is a baseline for numbers alone.")
     elif task == "count":

@@ -15,7 +15,7 @@ POWERS = np.geomspace(0.3, 3.0, 13)
 DISPERSIONS = np.geomspace(0.1, 1e4, 21)  # at the last a negative binomial is a Poisson
 
 
-class Classes:
+class ClassBaseline:
     """Probabilities p_c^τ / Σ p^τ from those of a classifier of scikit-learn. The power τ and the rounds of boosting
     are those with the best cross-validated log-likelihood: trees are too sure, or, where they vote, not sure enough.
 
@@ -37,7 +37,7 @@ class Classes:
     ):
         self.make, self.num_classes, self.seed, self.lengths, self.powers = make, num_classes, seed, lengths, powers
 
-    def fit(self, x: np.ndarray, y: np.ndarray, groups: Any = None) -> "Classes":
+    def fit(self, x: np.ndarray, y: np.ndarray, groups: Any = None) -> "ClassBaseline":
         y = y.astype(int)
         if len(np.unique(y)) < 2:
             raise Refusal("All training rows are of one class: there is nothing to tell apart.")
@@ -74,7 +74,7 @@ def _score(probs: np.ndarray, truth: np.ndarray) -> float:
     return float(np.log(probs[np.arange(len(truth)), truth]).mean())
 
 
-class Counts:
+class CountBaseline:
     """A regressor of scikit-learn for the mean μ of counts, with the variance μ + μ²/r of a negative binomial. The
     dispersion r and the rounds of boosting are those with the best cross-validated log-likelihood.
 
@@ -87,7 +87,7 @@ class Counts:
     def __init__(self, make: Callable[[int, int], Any], seed: int, lengths: tuple[int, ...] = (1,)):
         self.make, self.seed, self.lengths = make, seed, lengths
 
-    def fit(self, x: np.ndarray, y: np.ndarray, groups: Any = None) -> "Counts":
+    def fit(self, x: np.ndarray, y: np.ndarray, groups: Any = None) -> "CountBaseline":
         if not y.any():
             raise Refusal("All counts are 0: there is no mean to learn.")
         totals = np.zeros((len(self.lengths), len(DISPERSIONS)))
@@ -115,18 +115,18 @@ def _staged(model: Any, what: str, x: np.ndarray, lengths: tuple[int, ...]) -> l
     return [found for i, found in enumerate(getattr(model, f"staged_{what}")(x), 1) if i in lengths]
 
 
-def classifier(kind: str, num_classes: int, seed: int) -> Classes:
+def classifier(kind: str, num_classes: int, seed: int) -> ClassBaseline:
     """ "linear", "forest" or "boosting" for classes."""
     from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
     from sklearn.linear_model import LogisticRegression
 
     if kind == "linear":
-        return Classes(lambda _, rows: LogisticRegression(max_iter=2000), num_classes, seed, powers=np.ones(1))
+        return ClassBaseline(lambda _, rows: LogisticRegression(max_iter=2000), num_classes, seed, powers=np.ones(1))
     if kind == "forest":
-        return Classes(
+        return ClassBaseline(
             lambda _, rows: RandomForestClassifier(200, min_samples_leaf=3, random_state=seed), num_classes, seed
         )
-    return Classes(
+    return ClassBaseline(
         lambda length, rows: HistGradientBoostingClassifier(
             max_iter=length, min_samples_leaf=leaf_size(rows), early_stopping=False, random_state=seed
         ),
@@ -134,18 +134,18 @@ def classifier(kind: str, num_classes: int, seed: int) -> Classes:
     )  # fmt: skip
 
 
-def counter(kind: str, seed: int) -> Counts:
+def counter(kind: str, seed: int) -> CountBaseline:
     """ "linear", "forest" or "boosting" for counts."""
     from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
     from sklearn.linear_model import PoissonRegressor
 
     if kind == "linear":
-        return Counts(lambda _, rows: PoissonRegressor(alpha=1e-3, max_iter=2000), seed)
+        return CountBaseline(lambda _, rows: PoissonRegressor(alpha=1e-3, max_iter=2000), seed)
     if kind == "forest":
-        return Counts(
+        return CountBaseline(
             lambda _, rows: RandomForestRegressor(200, criterion="poisson", min_samples_leaf=5, random_state=seed), seed
         )
-    return Counts(
+    return CountBaseline(
         lambda length, rows: HistGradientBoostingRegressor(
             loss="poisson", max_iter=length, min_samples_leaf=leaf_size(rows), early_stopping=False, random_state=seed
         ),

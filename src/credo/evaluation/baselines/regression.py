@@ -161,7 +161,7 @@ def _around(centres: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return centres, np.maximum(gaps, 0.1 * gaps.mean(0))
 
 
-class Process:
+class ProcessBaseline:
     """A Gaussian process with a Matérn-5/2 kernel, one length for each input, and noise, all by the evidence, of which
     the best top of four starts is taken.
 
@@ -171,7 +171,7 @@ class Process:
     def __init__(self, seed: int = 0):
         self.seed = seed
 
-    def fit(self, x: np.ndarray, y: np.ndarray, groups: Any = None) -> "Process":
+    def fit(self, x: np.ndarray, y: np.ndarray, groups: Any = None) -> "ProcessBaseline":
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.gaussian_process import GaussianProcessRegressor, kernels
 

@@ -1,5 +1,7 @@
 """Can a fit be believed? Chains, functions, weights of q, step sizes, model choice, and alarms with advice."""
 
+from typing import Any
+
 from credo.core.draws import function_draws as function_draws
 from credo.core.draws import log_likelihood_draws as log_likelihood_draws
 from credo.evaluation.diagnostics.alarms import Alarm as Alarm
@@ -20,8 +22,8 @@ from credo.evaluation.diagnostics.gradients import StepSize as StepSize
 from credo.evaluation.diagnostics.gradients import gradient_noise as gradient_noise
 from credo.evaluation.diagnostics.gradients import step_size_check as step_size_check
 from credo.evaluation.diagnostics.inference_data import to_arviz as to_arviz
-from credo.evaluation.diagnostics.model_choice import Comparison as Comparison
 from credo.evaluation.diagnostics.model_choice import Elpd as Elpd
+from credo.evaluation.diagnostics.model_choice import ModelComparison as ModelComparison
 from credo.evaluation.diagnostics.model_choice import compare as compare
 from credo.evaluation.diagnostics.model_choice import loo as loo
 from credo.evaluation.diagnostics.model_choice import waic as waic
@@ -32,3 +34,8 @@ from credo.evaluation.diagnostics.replicates import posterior_predictive_check a
 from credo.evaluation.diagnostics.stacking import Stacked as Stacked
 from credo.evaluation.diagnostics.stacking import stack as stack
 from credo.evaluation.diagnostics.weights import weight_draws as weight_draws
+from credo.renamed import old_name
+
+
+def __getattr__(name: str) -> Any:
+    return old_name(__name__, name)

@@ -54,7 +54,7 @@ class Elpd:
 
 
 @dataclasses.dataclass(frozen=True)
-class Comparison:
+class ModelComparison:
     """Models ordered by elpd.
 
     Attributes:
@@ -133,7 +133,7 @@ def waic(fit: Any, data: Any, *, key: jax.Array | None = None, num: int | None =
 
 def compare(
     fits: Mapping[str, Any], data: Any, *, ic: str = "loo", key: jax.Array | None = None, num: int | None = None
-) -> Comparison:
+) -> ModelComparison:
     """Models that were fitted to the same rows, by leave-one-out or WAIC, with stacking weights.
 
     Stacking chooses the mixture of predictive distributions that would have predicted the left-out rows best (Yao,
@@ -158,7 +158,7 @@ def compare(
     sure = "more than chance explains" if gap > max(2 * error, 4.0) else "no more than chance could explain"
     said = [f"{best} predicts best: {gap:.1f} ± {error:.1f} nats above {second}, {sure}."]
     said += [f"{name}: {sentence}" for name, one in found.items() for sentence in one.sentences]
-    return Comparison(table, tuple(said))
+    return ModelComparison(table, tuple(said))
 
 
 def pointwise(fit: Any, data: Any, key: jax.Array | None, num: int | None) -> np.ndarray:

@@ -10,7 +10,7 @@ ROUNDS = 500
 BOUND = 30.0  # of logarithms of the two precisions
 
 
-class Moments(NamedTuple):
+class FeatureMoments(NamedTuple):
     """What n rows of features a (m numbers) and targets y (k numbers) say: Σ a a', Σ a y', Σ y², Σ 1, all weighted."""
 
     gram: jax.Array  # [m, m]
@@ -19,18 +19,18 @@ class Moments(NamedTuple):
     rows: jax.Array
 
     @staticmethod
-    def zeros(features: int, outputs: int, dtype: Any) -> "Moments":
+    def zeros(features: int, outputs: int, dtype: Any) -> "FeatureMoments":
         """Of no rows."""
         sizes = ((features, features), (features, outputs), (outputs,), ())
-        return Moments(*(jnp.zeros(shape, dtype) for shape in sizes))
+        return FeatureMoments(*(jnp.zeros(shape, dtype) for shape in sizes))
 
-    def add(self, features: jax.Array, targets: jax.Array, weight: jax.Array) -> "Moments":
+    def add(self, features: jax.Array, targets: jax.Array, weight: jax.Array) -> "FeatureMoments":
         """With these rows."""
         a, y, w = (x.astype(self.gram.dtype) for x in (features, targets, weight))
         y = jnp.where(w[:, None] > 0, y, 0.0)
         weighted = w[:, None] * a
         found = (weighted.T @ a, weighted.T @ y, (w[:, None] * y * y).sum(0), w.sum())
-        return Moments(*(old + new for old, new in zip(self, found)))
+        return FeatureMoments(*(old + new for old, new in zip(self, found)))
 
 
 class Rotated(NamedTuple):
@@ -43,7 +43,7 @@ class Rotated(NamedTuple):
     rows: jax.Array
 
     @staticmethod
-    def of(moments: Moments, root: jax.Array, centre: jax.Array) -> "Rotated":
+    def of(moments: FeatureMoments, root: jax.Array, centre: jax.Array) -> "Rotated":
         """root: D^{½} [m], the prior's precision along the features; centre: its mean [k, m]."""
         values, basis = jnp.linalg.eigh(moments.gram / (root[:, None] * root))
         moved = moments.gram @ centre.T

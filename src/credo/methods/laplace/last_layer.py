@@ -26,7 +26,7 @@ from credo.methods.laplace.curvature import (
     tapped,
 )
 from credo.methods.laplace.curvature.paths import arrays, replaced
-from credo.methods.laplace.feature_regression import LOG_2PI, Moments, Rotated
+from credo.methods.laplace.feature_regression import LOG_2PI, FeatureMoments, Rotated
 from credo.methods.laplace.laplace import Laplace, LaplaceState, single
 from credo.methods.points.map import MAP, PointState
 from credo.posteriors import GaussianWeights
@@ -40,7 +40,7 @@ class LayerState:
     """The features' point and its optimiser; sums over rows; the last layer, once it is solved."""
 
     point: PointState = leaf()
-    moments: Moments = leaf()
+    moments: FeatureMoments = leaf()
     mean: jax.Array = leaf()  # (W, b) of the last layer [out, in + 1]
     log_noise: jax.Array = leaf()  # log σ of each output
     spread: Any = leaf()
@@ -136,7 +136,7 @@ class LastLayer(Method):
         mean = layer.join(arrays(variables.params["network"])).astype(jnp.result_type(float))
         outputs, width = mean.shape
         state = LayerState(
-            self._map().init(key, model, variables, data), Moments.zeros(width, outputs, mean.dtype), mean,
+            self._map().init(key, model, variables, data), FeatureMoments.zeros(width, outputs, mean.dtype), mean,
             jnp.zeros(outputs, mean.dtype), None, jnp.zeros((), mean.dtype), jnp.ones(1, mean.dtype), layer,
         )  # fmt: skip
         shapes = jax.eval_shape(lambda s: self._solve(model, s)[0].spread, state)
@@ -161,7 +161,7 @@ class LastLayer(Method):
         return self._solve(model, state)
 
     def solution(
-        self, model: Model, variables: Variables, layer: Layer, moments: Moments
+        self, model: Model, variables: Variables, layer: Layer, moments: FeatureMoments
     ) -> tuple[Rotated, jax.Array, jax.Array, jax.Array, jax.Array]:
         """(rotated moments, prior's root, prior's mean, scale, noise precisions) of the last layer."""
         dtype = moments.gram.dtype
@@ -222,7 +222,7 @@ class ByEvidence(MAP):
         layer = self.layer
         assert layer is not None
         kernel = layer.join(arrays(variables.params["network"]))
-        start = Moments.zeros(kernel.shape[1], kernel.shape[0], jnp.result_type(float))
+        start = FeatureMoments.zeros(kernel.shape[1], kernel.shape[0], jnp.result_type(float))
         moments = add_rows(start, model, variables, layer, batch)
         fixed = jax.lax.stop_gradient(moments)
         _, root, centre, scale, noise = jax.lax.stop_gradient(
@@ -264,7 +264,7 @@ def most_evidence(
 
 
 def smooth_evidence(
-    moments: Moments, root: jax.Array, centre: jax.Array, scale: jax.Array, noise: jax.Array
+    moments: FeatureMoments, root: jax.Array, centre: jax.Array, scale: jax.Array, noise: jax.Array
 ) -> jax.Array:
     """`Rotated.log_evidence` by Cholesky factors, whose derivatives exist where eigenvalues meet."""
     gram = moments.gram / (root[:, None] * root)
@@ -281,7 +281,9 @@ def smooth_evidence(
     return jax.vmap(one)(noise, cross.T, squares).sum()
 
 
-def add_rows(moments: Moments, model: Model, variables: Variables, layer: Layer | None, batch: Batch) -> Moments:
+def add_rows(
+    moments: FeatureMoments, model: Model, variables: Variables, layer: Layer | None, batch: Batch
+) -> FeatureMoments:
     """The sums with the features and targets of one batch."""
     assert layer is not None
     run = tapped(model, variables, batch.inputs, (layer,))

@@ -19,9 +19,9 @@ from credo.methods.sgmcmc.tuning import (
     BY_NOISE,
     GIVEN,
     TINY,
-    Choice,
     Landscape,
     Pilot,
+    StepChoice,
     direction,
     ends_round,
     landscape,
@@ -125,7 +125,7 @@ class StochasticMethod(Method):
         """The momentum before the first step."""
         return ()
 
-    def choose(self, land: Landscape) -> Choice:
+    def choose(self, land: Landscape) -> StepChoice:
         """Step size and friction for what the pilot found."""
         raise TypeError(f"{type(self).__name__} does not say its step size")
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from credo.core.tree import leaf, struct
 from credo.core.typing import PyTree
 from credo.methods.sgmcmc.sgld import SGLD
-from credo.methods.sgmcmc.tuning import TINY, Choice, Landscape
+from credo.methods.sgmcmc.tuning import TINY, Landscape, StepChoice
 
 
 @struct
@@ -38,11 +38,11 @@ class PSGLD(SGLD):
     def piloted(self) -> bool:
         return True
 
-    def choose(self, land: Landscape) -> Choice:
+    def choose(self, land: Landscape) -> StepChoice:
         choice = super().choose(land)
         if self.step_size is None:
             return choice
-        return Choice(jnp.asarray(self.step_size, jnp.float32), choice.friction, 0 * choice.limit)
+        return StepChoice(jnp.asarray(self.step_size, jnp.float32), choice.friction, 0 * choice.limit)
 
     def square(self, probe: PyTree, gradient: PyTree, product: PyTree) -> PyTree:
         """g² + z ⊙ Hz. At the mode gradients are noise alone; over the posterior E[(∂U/∂θ_i)²] = E[∂²U/∂θ_i²] joins."""

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from credo.core.tree import leaf, struct
 from credo.core.typing import PyTree
 from credo.methods.sgmcmc.chain import StochasticMethod, StochasticState
-from credo.methods.sgmcmc.tuning import Choice, Landscape, hamiltonian_choice, normal_like
+from credo.methods.sgmcmc.tuning import Landscape, StepChoice, hamiltonian_choice, normal_like
 
 DECAY = 0.1  # of the momentum at each step, where the step size is given and the friction is not
 
@@ -54,7 +54,7 @@ class SGHMC(StochasticMethod):
     def first_friction(self, step_size: Any) -> Any:
         return DECAY / step_size if self.friction is None else self.friction
 
-    def choose(self, land: Landscape) -> Choice:
+    def choose(self, land: Landscape) -> StepChoice:
         return hamiltonian_choice(land, self.tolerance, self.friction)
 
     def log_time(self, rate: jax.Array) -> jax.Array:

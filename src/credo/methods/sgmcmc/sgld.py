@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from credo.core.tree import struct
 from credo.core.typing import PyTree
 from credo.methods.sgmcmc.chain import StochasticMethod, StochasticState
-from credo.methods.sgmcmc.tuning import Choice, Landscape, langevin_choice
+from credo.methods.sgmcmc.tuning import Landscape, StepChoice, langevin_choice
 
 
 @struct
@@ -43,7 +43,7 @@ class SGLD(StochasticMethod):
 
     default_steps = 10_000  # its steps are short
 
-    def choose(self, land: Landscape) -> Choice:
+    def choose(self, land: Landscape) -> StepChoice:
         return langevin_choice(land, self.tolerance)
 
     def move(self, noise: PyTree, gradient: PyTree, state: StochasticState, rate: jax.Array) -> tuple[PyTree, PyTree]:

@@ -9,7 +9,7 @@ from credo.core.tree import leaf, size, struct
 from credo.core.typing import PyTree
 from credo.methods.sgmcmc.chain import StochasticMethod, StochasticState
 from credo.methods.sgmcmc.sghmc import DECAY
-from credo.methods.sgmcmc.tuning import Choice, Landscape, dot, hamiltonian_choice, normal_like
+from credo.methods.sgmcmc.tuning import Landscape, StepChoice, dot, hamiltonian_choice, normal_like
 
 
 @struct
@@ -41,7 +41,7 @@ class SGNHT(StochasticMethod):
     def first_friction(self, step_size: Any) -> Any:
         return DECAY / step_size if self.friction is None else self.friction
 
-    def choose(self, land: Landscape) -> Choice:
+    def choose(self, land: Landscape) -> StepChoice:
         return hamiltonian_choice(land, self.tolerance, self.friction, thermostat=True)
 
     def log_time(self, rate: jax.Array) -> jax.Array:

@@ -37,7 +37,7 @@ GIVEN, BY_CURVATURE, BY_NOISE = 0, 1, 2  # what the step was limited by
 CURVATURE_MEMORY = 0.9  # of the running means of Rayleigh quotients
 
 
-class Choice(NamedTuple):
+class StepChoice(NamedTuple):
     """A step size, a friction, and what limited the step."""
 
     step_size: jax.Array
@@ -174,15 +174,15 @@ def landscape(pilot: Pilot, root: PyTree, batch: Batch) -> Landscape:
     return Landscape(largest, pilot.smallest, trace / size(root), jnp.maximum(noise, TINY), epoch)
 
 
-def langevin_choice(land: Landscape, tolerance: Any) -> Choice:
+def langevin_choice(land: Landscape, tolerance: Any) -> StepChoice:
     """η of an overdamped step."""
     by_curvature = 2 * tolerance / (1 + tolerance)
     by_noise = jnp.maximum(2 * tolerance / land.noise, jnp.sqrt(6 * tolerance / (land.noise * land.epoch)))
     limit = jnp.where(by_noise < by_curvature, BY_NOISE, BY_CURVATURE)
-    return Choice(jnp.minimum(by_curvature, by_noise) / land.largest, jnp.zeros(()), limit)
+    return StepChoice(jnp.minimum(by_curvature, by_noise) / land.largest, jnp.zeros(()), limit)
 
 
-def hamiltonian_choice(land: Landscape, tolerance: Any, friction: Any = None, thermostat: bool = False) -> Choice:
+def hamiltonian_choice(land: Landscape, tolerance: Any, friction: Any = None, thermostat: bool = False) -> StepChoice:
     """h and γ of an underdamped step.
 
     γ = √(2λ_min) minimises the slowest direction's relaxation time max(2/γ, γ/λ_min) at the step that γ allows. A
@@ -197,7 +197,7 @@ def hamiltonian_choice(land: Landscape, tolerance: Any, friction: Any = None, th
         share = jnp.minimum(land.mean / land.largest, 1.0)
         by_noise = jnp.minimum(by_noise, jnp.sqrt(6 * tolerance / (land.noise * land.epoch * share)))
     limit = jnp.where(by_noise < LARGEST_STEP, BY_NOISE, BY_CURVATURE)
-    return Choice(jnp.minimum(by_noise, LARGEST_STEP) / root, ratio * root, limit)
+    return StepChoice(jnp.minimum(by_noise, LARGEST_STEP) / root, ratio * root, limit)
 
 
 def dot(a: PyTree, b: PyTree) -> jax.Array:

@@ -12,7 +12,7 @@ from credo.methods.variational.state import rest_of_prior
 from credo.priors.elementwise import ElementDensity, Elementwise
 
 
-class Terms(NamedTuple):
+class DensityTerms(NamedTuple):
     """log p(θ) − T log q(θ) of K draws, apart by what it depends on."""
 
     shared: jax.Array  # what depends on many coordinates [K]
@@ -20,7 +20,7 @@ class Terms(NamedTuple):
     density: PyTree  # log q_i(θ_i), laid out like θ [K, …]
 
 
-def terms(model: Model, layout: Layout, prior: PyTree, draws: PyTree, eps: PyTree, log_std: PyTree) -> Terms:
+def terms(model: Model, layout: Layout, prior: PyTree, draws: PyTree, eps: PyTree, log_std: PyTree) -> DensityTerms:
     """The terms of the prior and of q at draws θ = m + s ε [K, …].
 
     Args:
@@ -38,9 +38,9 @@ def terms(model: Model, layout: Layout, prior: PyTree, draws: PyTree, eps: PyTre
 
         each = jax.tree.map(one, draws, *prior)
         shared = jax.vmap(lambda theta: rest_of_prior(model, layout.unravel(theta) | _no_points(model)))(draws)
-        return Terms(shared, each, density)
+        return DensityTerms(shared, each, density)
     shared, each = jax.vmap(lambda theta: _split(model, layout, layout.unravel(theta)))(draws)
-    return Terms(shared, each, density)
+    return DensityTerms(shared, each, density)
 
 
 def _split(model: Model, layout: Layout, random: PyTree) -> tuple[jax.Array, PyTree]:

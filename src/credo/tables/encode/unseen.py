@@ -31,7 +31,7 @@ LEVELS = 16
 DRAWS_PER_LEVEL = 4
 
 
-class Unseen(NamedTuple):
+class UnseenCategories(NamedTuple):
     """Where a column's category is new: the column, its features, and a mask of rows."""
 
     column: CategoryColumn
@@ -39,14 +39,14 @@ class Unseen(NamedTuple):
     rows: np.ndarray
 
 
-def find_unseen(encoder: TableEncoder, inputs: np.ndarray) -> list[Unseen]:
+def find_unseen(encoder: TableEncoder, inputs: np.ndarray) -> list[UnseenCategories]:
     """The columns with categories that training did not have, from inputs that were encoded with `unseen="zeros"`."""
     found = []
     for column, features in zip(encoder.columns, feature_groups(encoder).values()):
         if isinstance(column, CategoryColumn) and not column.other:
             own = features[: len(column.categories)]
             rows = np.asarray(inputs[:, list(own)]).sum(axis=1) == 0.0
-            found += [Unseen(column, own, rows)] if rows.any() else []
+            found += [UnseenCategories(column, own, rows)] if rows.any() else []
     return found
 
 
@@ -103,7 +103,7 @@ def _repeated(draws: Flat, times: int) -> Flat:
 
 def _at_levels(
     predict_at: Callable[[np.ndarray], Predictive],
-    found: list[Unseen],
+    found: list[UnseenCategories],
     inputs: np.ndarray,
     places: np.ndarray,
     count: int,

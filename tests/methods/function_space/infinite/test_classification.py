@@ -9,7 +9,7 @@ from sklearn.gaussian_process import GaussianProcessClassifier
 
 import credo
 from credo.methods.function_space.infinite import kernel, laplace
-from credo.methods.function_space.infinite.laplace import Rows, find_mode, smooth_evidence
+from credo.methods.function_space.infinite.laplace import Observations, find_mode, smooth_evidence
 from credo.methods.function_space.infinite.regression import regression
 
 from .nets import BIAS, SCALE, model
@@ -109,7 +109,7 @@ def test_mode_and_derivatives_of_the_evidence(name):
     with jax.enable_x64(True):
         x, y = jnp.asarray(X, jnp.float64), jnp.asarray(targets)
         weight = jnp.ones(25).at[3].set(0.0).at[4].set(2.0)
-        rows = Rows(likelihood, y, weight)
+        rows = Observations(likelihood, y, weight)
 
         def at(theta):
             gram = kernel(1, "erf", weight=jnp.exp(theta[0]), bias=jnp.exp(theta[1]))(x)
@@ -146,7 +146,7 @@ def test_a_search_that_stops_early_tells_how_far_it_is(monkeypatch):
     found = {}
     with jax.enable_x64(True):
         gram = kernel(1, "erf", weight=2.0, bias=0.5)(jnp.asarray(X, jnp.float64))
-        rows = Rows(likelihood, jnp.asarray(targets), jnp.ones(25))
+        rows = Observations(likelihood, jnp.asarray(targets), jnp.ones(25))
         for rounds in (0, 1, 200):
             monkeypatch.setattr(laplace, "ROUNDS", rounds)
             at = jax.jit(lambda gram: find_mode(gram, rows, {}, 0.1 * jnp.ones((25, outputs))))(gram)
@@ -165,7 +165,10 @@ def test_gaussian_noise_makes_laplace_exact():
         y = jnp.asarray(np.stack([X[:, 0], X[:, 1] ** 2], 1), jnp.float64)
         weight = jnp.ones(25).at[0].set(0.5).at[1].set(0.0)
         exact = jax.jit(regression)(gram, y, weight, jnp.log(jnp.array([0.2, 0.5])))
-        rows, params = Rows(credo.likelihoods.gaussian(), y, weight), {"log_scale": jnp.log(jnp.array([0.2, 0.5]))}
+        rows, params = (
+            Observations(credo.likelihoods.gaussian(), y, weight),
+            {"log_scale": jnp.log(jnp.array([0.2, 0.5]))},
+        )
         found = jax.jit(find_mode)(gram, rows, params, jnp.zeros((25, 2)))
         for a, b in zip(found, exact):
             np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-8)

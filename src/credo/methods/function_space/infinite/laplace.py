@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from credo.core.typing import PyTree
-from credo.methods.function_space.infinite.regression import Solved, factor
+from credo.methods.function_space.infinite.regression import TrainingPosterior, factor
 from credo.methods.laplace.curvature.columns import output_columns
 from credo.methods.laplace.curvature.output import output_curvature, row_hessians
 
@@ -19,7 +19,7 @@ HALVINGS = 40
 CLOSE = 1e-14  # rise of the objective, relative, that is no longer one
 
 
-class Rows(NamedTuple):
+class Observations(NamedTuple):
     """What the data say: p(y|f, ν) and weights."""
 
     likelihood: Any
@@ -49,7 +49,7 @@ class Rows(NamedTuple):
         return -jnp.where(self.weight[:, None, None] > 0, self.weight[:, None, None] * found, 0.0)
 
 
-def find_mode(gram: jax.Array, rows: Rows, params: PyTree, start: jax.Array) -> Solved:
+def find_mode(gram: jax.Array, rows: Observations, params: PyTree, start: jax.Array) -> TrainingPosterior:
     """The mode by Newton's method with the expected curvature, from α = `start`; the objective never falls.
 
     With b = Wf + ∇log p the full step is α = b − R B⁻¹ R'K b. Where the likelihood is not log-concave it may lead
@@ -94,10 +94,10 @@ def find_mode(gram: jax.Array, rows: Rows, params: PyTree, start: jax.Array) -> 
     _, alpha, outputs, value, _ = found
     lower_factor = factor(gram, rows.roots(params, outputs))
     evidence = value - jnp.log(jnp.diagonal(lower_factor)).sum()
-    return Solved(outputs, alpha, evidence, newton(alpha, outputs)[2])
+    return TrainingPosterior(outputs, alpha, evidence, newton(alpha, outputs)[2])
 
 
-def smooth_evidence(gram: jax.Array, rows: Rows, params: PyTree, at: Solved) -> jax.Array:
+def smooth_evidence(gram: jax.Array, rows: Observations, params: PyTree, at: TrainingPosterior) -> jax.Array:
     """The approximate log evidence log p(y|f̂) − ½ f̂'K⁻¹f̂ − ½ log |I + KW|, differentiable in K and ν.
 
     `at` is the mode for these very K and ν. Its own change enters by the implicit function theorem: f = K∇log p(y|f)

@@ -16,11 +16,11 @@ from credo.core.typing import PyTree
 from credo.errors import InputError, Refusal
 from credo.likelihoods import Gaussian
 from credo.methods.function_space.infinite.kernels import Kernel
-from credo.methods.function_space.infinite.laplace import Rows, find_mode, smooth_evidence
+from credo.methods.function_space.infinite.laplace import Observations, find_mode, smooth_evidence
 from credo.methods.function_space.infinite.limit import check_limit, limit
 from credo.methods.function_space.infinite.posterior import FunctionPosterior
 from credo.methods.function_space.infinite.process import to_bits
-from credo.methods.function_space.infinite.regression import Solved, factor, regression
+from credo.methods.function_space.infinite.regression import TrainingPosterior, factor, regression
 from credo.methods.function_space.infinite.search import Search, climb
 
 MOST = 10_000  # rows × outputs: the factor of that many takes 0.8 GB and some ten seconds
@@ -32,7 +32,7 @@ class WideState:
 
     chosen: PyTree = leaf()  # {"scales": log factors of weight and bias variances, "likelihood": ν}, both maybe empty
     search: Search = leaf()
-    solved: Solved = leaf()
+    solved: TrainingPosterior = leaf()
     inputs: jax.Array = leaf()
     targets: jax.Array = leaf()
     weight: jax.Array = leaf()
@@ -103,7 +103,8 @@ class InfiniteWidth(Method):
         zero = jnp.zeros((data.weight.shape[0], outputs), double)
         real = jax.dtypes.issubdtype(data.targets.dtype, jnp.floating)
         return WideState(
-            chosen, Search.start(ravel_pytree(chosen)[0].astype(double)), Solved(zero, zero, *jnp.zeros((2,), double)),
+            chosen, Search.start(ravel_pytree(chosen)[0].astype(double)),
+            TrainingPosterior(zero, zero, *jnp.zeros((2,), double)),
             jnp.asarray(data.inputs, double), data.targets.astype(double) if real else jnp.asarray(data.targets),
             jnp.asarray(data.weight, double),
         )  # fmt: skip
@@ -114,7 +115,7 @@ class InfiniteWidth(Method):
             return state, _told(state, jnp.ones((), bool))
         unravel = ravel_pytree(state.chosen)[1]
 
-        def objective(vector: jax.Array) -> tuple[jax.Array, Solved]:
+        def objective(vector: jax.Array) -> tuple[jax.Array, TrainingPosterior]:
             chosen = unravel(vector)
             value, solved = self.evidence(model, state, chosen)
             return value + model.likelihood.log_prior(chosen["likelihood"]), solved
@@ -129,21 +130,21 @@ class InfiniteWidth(Method):
         found = limit(model, state.inputs.shape[-1])
         return found.scaled(scales["weight"], scales["bias"]) if scales else found
 
-    def solve(self, model: Model, state: WideState, chosen: PyTree) -> Solved:
+    def solve(self, model: Model, state: WideState, chosen: PyTree) -> TrainingPosterior:
         """The posterior at the rows, given what is chosen."""
         gram, params = self.covariance(model, state, chosen)(state.inputs), chosen["likelihood"]
         if isinstance(model.likelihood, Gaussian):
             return regression(gram, state.targets, state.weight, _log_sigma(model.likelihood, params))
-        rows = Rows(model.likelihood, state.targets, state.weight)
+        rows = Observations(model.likelihood, state.targets, state.weight)
         return find_mode(gram, rows, params, state.solved.coefficients)
 
-    def evidence(self, model: Model, state: WideState, chosen: PyTree) -> tuple[jax.Array, Solved]:
+    def evidence(self, model: Model, state: WideState, chosen: PyTree) -> tuple[jax.Array, TrainingPosterior]:
         """log p(D) given what is chosen, differentiable in it, and the posterior at the rows."""
         if isinstance(model.likelihood, Gaussian):
             solved = self.solve(model, state, chosen)
             return solved.log_evidence, solved
         gram, params = self.covariance(model, state, chosen)(state.inputs), chosen["likelihood"]
-        rows = Rows(model.likelihood, state.targets, state.weight)
+        rows = Observations(model.likelihood, state.targets, state.weight)
         solved = find_mode(*jax.lax.stop_gradient((gram, rows, params, state.solved.coefficients)))
         return smooth_evidence(gram, rows, params, solved), solved
 
@@ -160,7 +161,7 @@ class InfiniteWidth(Method):
             sigma = jnp.exp(jnp.broadcast_to(_log_sigma(model.likelihood, params), state.targets.shape[1:]))
             roots = (jnp.sqrt(state.weight)[:, None] / sigma).T[..., None, None]
         else:
-            roots = Rows(model.likelihood, state.targets, state.weight).roots(params, state.solved.mode)[None]
+            roots = Observations(model.likelihood, state.targets, state.weight).roots(params, state.solved.mode)[None]
         gram = kernel(state.inputs)
         numbers = {
             "inputs": state.inputs, "coefficients": state.solved.coefficients, "roots": roots,

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 LOG_2PI = 1.8378770664093453
 
 
-class Solved(NamedTuple):
+class TrainingPosterior(NamedTuple):
     """The posterior at the training rows, and the log evidence."""
 
     mode: jax.Array  # posterior mean (the mode where there is no closed form) of f [n, out]
@@ -22,7 +22,7 @@ class Solved(NamedTuple):
     decrement: jax.Array  # by how many nats one Newton step more would raise the objective
 
 
-def regression(gram: jax.Array, targets: jax.Array, weight: jax.Array, log_sigma: Any) -> Solved:
+def regression(gram: jax.Array, targets: jax.Array, weight: jax.Array, log_sigma: Any) -> TrainingPosterior:
     """f ~ N(0, K) for each output, y = f + σ ε: α = (K + σ²/w)⁻¹ y and log p(y).
 
     Args:
@@ -41,7 +41,7 @@ def regression(gram: jax.Array, targets: jax.Array, weight: jax.Array, log_sigma
         return alpha, -0.5 * jnp.where(weight > 0, y * alpha, 0.0).sum() - size
 
     alpha, evidence = jax.vmap(one, (1, 0), (1, 0))(targets.astype(gram.dtype), sigmas)
-    return Solved(gram @ alpha, alpha, evidence.sum(), jnp.zeros((), gram.dtype))
+    return TrainingPosterior(gram @ alpha, alpha, evidence.sum(), jnp.zeros((), gram.dtype))
 
 
 def factor(gram: jax.Array, roots: jax.Array) -> jax.Array:

@@ -16,7 +16,7 @@ from credo.methods.laplace.curvature.ggn import ggn_product as ggn_product
 from credo.methods.laplace.curvature.ggn import hessian_product as hessian_product
 from credo.methods.laplace.curvature.kronecker import Kronecker as Kronecker
 from credo.methods.laplace.curvature.kronecker import KroneckerSums as KroneckerSums
-from credo.methods.laplace.curvature.low_rank import LowRank as LowRank
+from credo.methods.laplace.curvature.low_rank import LowRankSpread as LowRank  # noqa: F401 - the name that files have
 from credo.methods.laplace.curvature.low_rank import LowRankSums as LowRankSums
 from credo.methods.laplace.curvature.output import output_curvature as output_curvature
 from credo.methods.laplace.curvature.prior import LocalPrior as LocalPrior

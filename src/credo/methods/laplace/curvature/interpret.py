@@ -44,7 +44,7 @@ class Made(NamedTuple):
     axis: int | None
 
 
-class Found(NamedTuple):
+class DenseLayer(NamedTuple):
     """A dense layer: its kernel, whether that lies as [out, in], and its bias."""
 
     kernel: str
@@ -58,7 +58,7 @@ class Reader:
 
     def __init__(self, rows: int, shifts: dict[str, jax.Array], shapes: dict[str, tuple[int, ...]]):
         self.rows, self.shifts, self.shapes = rows, shifts, shapes
-        self.layers: dict[str, Found] = {}
+        self.layers: dict[str, DenseLayer] = {}
         self.inputs: dict[str, jax.Array] = {}
         self.problems: dict[str, str] = {}
 
@@ -119,7 +119,7 @@ class Reader:
         if origin.path in self.layers:
             self.problems[origin.path] = "it is used twice"
             return result, None
-        self.layers[origin.path] = Found(origin.path, axis_in == 1, None)
+        self.layers[origin.path] = DenseLayer(origin.path, axis_in == 1, None)
         size_out = origin.shape[1 - axis_in]
         rows = jnp.moveaxis(other, contracted[1 - side][0], -1).reshape(self.rows, -1)
         self.inputs[origin.path] = rows
@@ -155,7 +155,7 @@ class Reader:
         self.layers[layer.kernel] = layer._replace(bias=origin.path)
         return made
 
-    def _size_out(self, layer: Found) -> int:
+    def _size_out(self, layer: DenseLayer) -> int:
         return self.shapes[layer.kernel][0 if layer.rows_out else 1]
 
 

@@ -78,15 +78,15 @@ class LowRankSums:
             rest = (size - self.rank) * jnp.log(scale) + 2 * jnp.log(self.root).sum()
             return jnp.log(values + scale).sum() + rest
 
-        def at(scales: Arrays, temperature: Any) -> LowRank:
+        def at(scales: Arrays, temperature: Any) -> LowRankSpread:
             scale = next(iter(scales.values()))
-            return LowRank(basis, values / scale, self.root * jnp.sqrt(scale / temperature), self.shapes)
+            return LowRankSpread(basis, values / scale, self.root * jnp.sqrt(scale / temperature), self.shapes)
 
         return Spectrum(log_det, at)
 
 
 @struct
-class LowRank:
+class LowRankSpread:
     """Σ = D^{-½} (I + U diag(s) U')⁻¹ D^{-½} with orthonormal U [P, k]; root is D^{½}, s are the eigenvalues."""
 
     basis: jax.Array = leaf()
@@ -128,13 +128,13 @@ class LowRank:
 
         return jax.lax.map(row, inputs, batch_size=row_chunk(8 * len(self.root)))
 
-    def marginal(self, paths: tuple[str, ...]) -> "LowRank":
+    def marginal(self, paths: tuple[str, ...]) -> "LowRankSpread":
         """The same of some of the weights: rows of U, made orthonormal again."""
         keep = jnp.asarray(self._marks(paths).nonzero()[0])
         basis, root = jnp.asarray(self.basis)[keep], jnp.asarray(self.root)[keep]
         return _orthonormal(basis, self.values, root, tuple(s for s in self.shapes if s[0] in paths))
 
-    def renewed(self, std: Arrays) -> "LowRank":
+    def renewed(self, std: Arrays) -> "LowRankSpread":
         """The same with the weights at these paths independent, with these standard deviations."""
         new = self._marks(tuple(std))
         flat_std = flat({p: jnp.broadcast_to(jnp.asarray(std.get(p, 1.0)), s) for p, s in self.shapes})
@@ -146,11 +146,11 @@ class LowRank:
         return np.concatenate([np.full(math.prod(shape), path in paths) for path, shape in self.shapes])
 
 
-def _orthonormal(basis: jax.Array, values: jax.Array, root: jax.Array, shapes: Shapes) -> LowRank:
+def _orthonormal(basis: jax.Array, values: jax.Array, root: jax.Array, shapes: Shapes) -> LowRankSpread:
     """Σ = D^{-½} (I − U diag(s/(1+s)) U') D^{-½} for any U, as one with orthonormal columns."""
     columns = min(basis.shape)
     q, r = jnp.linalg.qr(basis)
     small = (r * (values / (1 + values))) @ r.T
     removed, turn = jnp.linalg.eigh(0.5 * (small + small.T))
     removed = jnp.clip(removed, 0.0, 1 - jnp.finfo(removed.dtype).eps)
-    return LowRank(q[:, :columns] @ turn, removed / (1 - removed), root, shapes)
+    return LowRankSpread(q[:, :columns] @ turn, removed / (1 - removed), root, shapes)
