@@ -18,11 +18,12 @@ import pandas as pd
 
 import credo
 from benchmarks import published, records
+from benchmarks.markdown import bold, mean_and_error, seconds, with_error
 from benchmarks.rules import baseline_rules, rules
 from credo.errors import InputError, Refusal
 from credo.evaluation.baselines import BASELINES, fit_baseline
 from credo.registry import METHODS
-from credo.report.markdown import bold, mean_and_error, seconds, table, with_error
+from credo.report.markdown import table
 from credo.tables.auto import AUTO, choose_for, chosen_for, settle
 from credo.tables.encode.encoder import TableEncoder
 from credo.tables.model import build, table_model

@@ -20,12 +20,13 @@ import numpy as np
 
 import credo
 from benchmarks import front_door, records
+from benchmarks.markdown import bold, number, seconds
 from benchmarks.rules import baseline_rules
 from benchmarks.tables import TABLES
 from credo.evaluation.baselines import BASELINES, fit_baseline
 from credo.evaluation.comparison.cell import row_scores
 from credo.evaluation.comparison.plan import find_folds
-from credo.report.markdown import bold, number, seconds, table
+from credo.report.markdown import table
 from credo.tables.encode.encoder import TableEncoder
 from credo.tables.encode.scale import on_scale, true_targets
 from credo.tables.model import build, table_model

@@ -13,10 +13,11 @@ import numpy as np
 
 from benchmarks import records
 from benchmarks.budget_tables import TABLES
+from benchmarks.markdown import number
 from benchmarks.rules import rules
 from credo.evaluation.comparison.cell import run_cell
 from credo.evaluation.comparison.folds import find_folds
-from credo.report.markdown import number, table
+from credo.report.markdown import table
 from credo.tables.auto import AUTO
 from credo.training.clock import COMPILING
 

@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from benchmarks import records
+from benchmarks.markdown import bold, mean_and_error, number, seconds, with_error
 from benchmarks.rules import baseline_rules, rules
 from benchmarks.tables import TABLES, Example, attainable
 from credo.errors import Refusal
 from credo.evaluation.baselines import BASELINES
 from credo.evaluation.comparison.cell import run_cell
 from credo.evaluation.comparison.plan import find_folds
-from credo.report.markdown import bold, mean_and_error, number, seconds, table, with_error
+from credo.report.markdown import table
 from credo.tables.auto import AUTO
 
 NAME = "tables"

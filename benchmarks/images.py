@@ -15,8 +15,9 @@ import numpy as np
 
 import credo
 from benchmarks import published, records
+from benchmarks.markdown import bold, mean_and_error, seconds, with_error
 from credo.errors import InputError
-from credo.report.markdown import bold, mean_and_error, seconds, table, with_error
+from credo.report.markdown import table
 
 NAME = "images"
 DATA = ("mnist", "fashion_mnist")

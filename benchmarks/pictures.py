@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from benchmarks import published
+from benchmarks.markdown import mean_and_error, number
 from benchmarks.uci_board import Board, names
-from credo.report.markdown import mean_and_error, number
 from credo.report.style import CYCLE, INK, MUTED, dress, legend
 
 MARKERS = "osD^vPX*"

@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks import published
+from benchmarks.markdown import bold, decimals, mean_and_error, seconds, with_error
 from benchmarks.uci import MODELS
 from benchmarks.uci_data import SETS
-from credo.report.markdown import bold, decimals, mean_and_error, seconds, table, with_error
+from credo.report.markdown import table
 from credo.tables.auto import AUTO
 
 SCORES = {"log_likelihood": 1, "rmse": -1}  # and whether larger is better

@@ -6,21 +6,21 @@ from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).resolve().parents[2] / "src"
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def examples():
     """Modules with examples; where many fit something or compile large networks they are in `make test-full`."""
-    for path in sorted((SOURCE / "credo").rglob("*.py")):
+    for path in sorted([*(ROOT / "src" / "credo").rglob("*.py"), *(ROOT / "benchmarks").rglob("*.py")]):
         text = path.read_text(encoding="utf-8")
         if ">>>" in text:
-            package = path.relative_to(SOURCE / "credo").parts[0]
-            slow = package in SLOW and ("fit(" in text or "steps=" in text or package == "networks")
-            name = ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__")
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            slow = bool(SLOW & set(parts)) and ("fit(" in text or "steps=" in text or "networks" in parts)
+            name = ".".join(parts).removeprefix("src.").removesuffix(".__init__")
             yield pytest.param(name, id=name, marks=[pytest.mark.full] if slow else [])
 
 
-SLOW = ("methods", "shallow", "applications", "continual", "audit", "diagnostics", "comparison", "infinite", "networks")
+SLOW = {"methods", "applications", "audit", "diagnostics", "comparison", "networks"}
 MODULES = list(examples())
 
 

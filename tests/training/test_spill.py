@@ -167,14 +167,6 @@ def test_many_draws_are_all_chosen():
     assert np.array_equal(many._plan(KEY, None)[2], np.arange(60_000))
 
 
-def test_some_draws_stay_on_disk(both, monkeypatch):
-    monkeypatch.setattr(draw_file, "WRITE_BYTES", 3 * 64 * 5)
-    ram, disk = (draw_file.take_draws(fit.posterior.params, np.array([3, 4, 7, 20, 21, 58])) for fit in both)
-    assert same(ram, disk)
-    assert Samples(disk, {}).on_disk
-    assert not Samples(ram, {}).on_disk
-
-
 def test_other_types_and_shapes(tmp_path, monkeypatch):
     monkeypatch.setattr(record, "SPILL_BYTES", 500)
     monkeypatch.setattr(draw_file, "WRITE_BYTES", 300)

@@ -10,11 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 
-from credo.core.pieces import mapping, read
-from credo.core.typing import PyTree
 from credo.errors import ArtifactError, Unwritable
 from credo.runtime import cache_folder
 
@@ -139,17 +136,6 @@ class DrawFile:
             f"Cannot write draws to {self._folder}: {error.strerror or error}; make room, or keep fewer draws with "
             "thin. What was drawn before is kept."
         )
-
-
-def take_draws(tree: PyTree, index: np.ndarray) -> PyTree:
-    """The draws at these places of leaves [member, draw, ...]; of draws on disk another file, not a copy in memory."""
-    leaves, treedef = jax.tree.flatten(tree)
-    if all(mapping(x) is None for x in leaves) or not len(index):
-        return jax.tree.map(lambda x: x[:, index], tree)
-    file, members = DrawFile(leaves), np.arange(len(leaves[0]))
-    for start in range(0, len(index), file.at_once):
-        file.append(read(leaves, members, index[start : start + file.at_once]))
-    return jax.tree.unflatten(treedef, file.draws())
 
 
 def _open(folder: Path, path: Path | None) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -21,17 +21,6 @@ MOST_CODES = 10
 ROWS_PER_CODE = 10
 # Float32 holds whole numbers exactly up to here.
 LARGEST_COUNT = 2**24
-
-
-class Target(Protocol):
-    """What every target encoder can do."""
-
-    @property
-    def task(self) -> str:
-        """One of "regression", "binary", "multiclass" and "count"."""
-
-    def encode(self, frame: pd.DataFrame) -> np.ndarray:
-        """Return the targets as a likelihood reads them."""
 
 
 def choose_task(frame: pd.DataFrame, target: str | list[str], task: str = "auto") -> tuple[str, str]:

@@ -96,8 +96,3 @@ def merged(codes: np.ndarray | None, groups: np.ndarray | None) -> np.ndarray | 
     size = len(codes)
     links = coo_array((np.ones(size), (codes, size + own)), shape=(2 * size, 2 * size))
     return connected_components(links, directed=False)[1][codes]
-
-
-def expanded(codes: np.ndarray, chosen: np.ndarray, kept: np.ndarray) -> np.ndarray:
-    """All rows that equal one of the chosen: `chosen` are places among `kept`, the first rows of their kind."""
-    return np.isin(codes, kept[chosen])
