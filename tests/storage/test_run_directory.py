@@ -438,3 +438,16 @@ def test_what_credo_did_not_write_is_never_replaced(saved, tmp_path):
     (tmp_path / "empty").mkdir()
     saved[0].save(tmp_path / "empty")
     credo.load(tmp_path / "empty")
+
+
+def test_files_name_classes_as_they_always_did():
+    """Runs of earlier versions are read: a class keeps its name in files, wherever its source went."""
+    names = {
+        "core.Model",
+        "curvature.LowRank",
+        "curvature.Kronecker",
+        "infinite.FunctionPosterior",
+        "posteriors.LowRank",
+    }
+    assert names <= set(codec.known_types())
+    assert not [name for name in codec.known_types() if name.count(".") > 1]

@@ -38,7 +38,7 @@ def known_types() -> dict[str, type]:
     """Every class that a file may name: credo's own by package, and the user's own structs."""
     known: dict[str, type] = {"core.Model": Model}
     for package in (networks, priors, likelihoods, posteriors, curvature, infinite):
-        short = package.__name__.removeprefix("credo.")
+        short = package.__name__.rpartition(".")[2]  # files outlive the folders of the source
         for name, item in vars(package).items():
             if isinstance(item, type) and dataclasses.is_dataclass(item):
                 known[f"{short}.{name}"] = item
