@@ -7,7 +7,8 @@ import pytest
 
 import credo
 from credo.tables.encode.encoder import TableEncoder
-from credo.tables.encode.unseen import LEVELS, find_unseen, predict_unseen, unseen_notes
+from credo.tables.encode.levels import LEVELS
+from credo.tables.encode.unseen import find_unseen, predict_unseen, unseen_notes
 
 HEIGHTS = {"a": 0.0, "b": 4.0, "c": 8.0}
 NEW = pd.DataFrame({"x": [0.5, 0.5, 0.5, 0.2], "level": ["a", "new", "c", "other"]})

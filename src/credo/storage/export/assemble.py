@@ -1,16 +1,16 @@
-"""One file of the modules of `portable`, which goes into every exported folder and needs nothing of credo."""
+"""One file of `portable` and what it shares with credo, for every exported folder: it needs NumPy alone."""
 
 import ast
 from pathlib import Path
 
-MATHEMATICS = ("numpy_special", "special", "densities", "averages", "functionals")
-PORTABLE = ("networks", "likelihoods", "cells", "prediction", "load")
-MODULES = (
+SHARED = (
     "errors",
-    *(f"core/{name}" for name in MATHEMATICS),
+    *(f"core/{name}" for name in ("numpy_special", "special", "densities", "averages", "functionals")),
+    *(f"tables/{name}" for name in ("read/number_forms", "encode/features", "encode/levels")),
     "storage/archives",
-    *(f"storage/export/portable/{name}" for name in PORTABLE),
 )
+PORTABLE = ("networks", "likelihoods", "cells", "prediction", "load")
+MODULES = (*SHARED, *(f"storage/export/portable/{name}" for name in PORTABLE))
 HEAD = '''"""Exported predictors of credo without credo: `load(folder).predict(rows)`.
 
 Needs Python 3.11 and NumPy; predictors of the form "stablehlo" need JAX and flatbuffers as well. Files hold data only.

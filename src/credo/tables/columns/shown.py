@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from credo.tables.columns.decode import decode, feature_groups, known
-from credo.tables.encode.columns import PARTS, Column, DateColumn
+from credo.tables.encode.columns import Column, DateColumn
 from credo.tables.encode.encoder import TableEncoder
+from credo.tables.encode.features import PARTS
 
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 HOURS = 24.0

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 
 from credo.errors import InputError
-from credo.tables.encode import config, weighted
+from credo.tables.encode import config, features, weighted
 from credo.tables.read import number_forms, parse
 
 if TYPE_CHECKING:
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 MOST_CATEGORIES = 100
 SKEWED = 1.0  # skewness of a normal distribution is 0, of an exponential one 2
-# The cyclic parts of a date and their periods in days.
-PARTS: dict[str, float] = {"day_of_year": 365.2425, "day_of_week": 7.0, "hour_of_day": 1.0}
 
 
 class Column(Protocol):
@@ -83,7 +81,7 @@ class NumericColumn:
         bend = _learn_bend(seen, mass, *learned[:2])
         if bend is None:
             return cls(str(series.name), *learned, form=form)
-        shift, scale = weighted.mean_and_std(_bent(seen, *bend), mass)
+        shift, scale = weighted.mean_and_std(features.bent(seen, *bend), mass)
         return cls(str(series.name), shift, scale, *learned[2:], *bend, form)
 
     @property
@@ -94,7 +92,7 @@ class NumericColumn:
     def encode(self, series: pd.Series, out: np.ndarray, *, unseen: str) -> None:
         """Write the standardised numbers."""
         values = _filled(self, series, parse.numbers(series, form=self.form), out)
-        bent = values if self.width is None else _bent(values, self.end, self.width)
+        bent = features.bent(values, self.end, self.width)
         out[:, 0] = _standardised(series, bent, self.shift, self.scale, values)
 
 
@@ -175,7 +173,7 @@ class CategoryColumn:
         """Write a one for the category of each row; an unknown one is an error or, by `unseen`, all zeros."""
         missing = _check_missing(series, self.fill is not None)
         codes, keys = parse.text_keys(series)
-        places = parse.places(series, keys, self.categories)
+        places = features.category_places(keys, self.categories, parse.is_text(series))
         if unseen == "error" and not self.other:
             self._refuse_unseen(series, codes, [place < 0 for place in places])
         rest = len(self.categories) if self.other else -1
@@ -213,7 +211,7 @@ class DateColumn:
 
     def __post_init__(self) -> None:
         _check_scale(self.scale)
-        if not set(self.parts) <= set(PARTS):
+        if not set(self.parts) <= set(features.PARTS):
             raise ValueError("has an unknown part of a date")
 
     @classmethod
@@ -226,7 +224,7 @@ class DateColumn:
         if learned is None:
             return None
         seen = values[~np.isnan(values)]
-        parts = tuple(part for part in PARTS if np.ptp(_clock(seen, part)) > 0)
+        parts = tuple(part for part in features.PARTS if np.ptp(features.clock(seen, part)) > 0)
         return cls(str(series.name), *learned, parts, form)
 
     @property
@@ -239,9 +237,8 @@ class DateColumn:
         """Write elapsed time and clock hands."""
         values = _filled(self, series, parse.days(series, self.form), out)
         out[:, 0] = _standardised(series, values, self.shift, self.scale)
-        for place, part in enumerate(self.parts):
-            angle = 2.0 * np.pi * _clock(values, part) / PARTS[part]
-            out[:, 1 + 2 * place], out[:, 2 + 2 * place] = np.sin(angle), np.cos(angle)
+        for place, hand in enumerate(features.hands(values, self.parts)):
+            out[:, 1 + place] = hand
 
 
 KINDS: dict[str, type[Any]] = {
@@ -261,18 +258,6 @@ def column_from_config(plain: Any) -> Column:
     """Build a column encoder from saved settings, or raise `ArtifactError`."""
     column: Column = config.from_kinds(KINDS, plain, "a column")
     return column
-
-
-def _clock(values: np.ndarray, part: str) -> np.ndarray:
-    """Return where a clock stands, in days: since new year, since Monday or since midnight."""
-    if part == "hour_of_day":
-        # Rounded to microseconds: a difference of large floats would make midnight vary.
-        return np.round((values - np.floor(values)) * 86_400e6) / 86_400e6
-    whole = np.floor(values)
-    if part == "day_of_week":
-        return (whole + 3.0) % 7.0  # day 0, in 1970, was a Thursday
-    dates = whole.astype("datetime64[D]")
-    return (dates - dates.astype("datetime64[Y]")).astype(np.float64)
 
 
 def _learn_scale(
@@ -314,19 +299,10 @@ def _learn_bend(
     return (end, width) if np.isfinite(width) and np.isfinite((values - end) / width).all() else None
 
 
-def _bent(values: np.ndarray, end: float, width: float) -> np.ndarray:
-    """±log(1 + t) with t = (x − end)/width, rising where x does; t itself below the end."""
-    with np.errstate(over="ignore"):
-        t = (values - end) / width
-    return np.copysign(1.0, width) * np.where(t < 0, t, np.log1p(np.maximum(t, 0.0)))
-
-
 def _standardised(
     series: pd.Series, values: np.ndarray, shift: float, scale: float, given: np.ndarray | None = None
 ) -> np.ndarray:
-    with np.errstate(over="ignore"):
-        scaled = ((values - shift) / scale).astype(np.float32)
-    bad = ~np.isfinite(scaled)
+    scaled, bad = features.standardised(values, shift, scale)
     if bad.any():
         place = int(bad.argmax())
         raise InputError(

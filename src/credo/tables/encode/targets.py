@@ -11,6 +11,7 @@ from credo.errors import InputError
 from credo.tables.columns import kinds
 from credo.tables.encode import config, weighted
 from credo.tables.encode.far import check_scale, far_note
+from credo.tables.encode.features import category_places
 from credo.tables.read import number_forms, parse
 
 if TYPE_CHECKING:
@@ -189,7 +190,7 @@ class ClassTarget:
         """Return int32 class indices; a class that training did not have is an `InputError`."""
         series = _target_column(frame, self.name)
         codes, keys = parse.text_keys(series)
-        places = parse.places(series, keys, [parse.text_key(label) for label in self.classes])
+        places = category_places(keys, [parse.text_key(label) for label in self.classes], parse.is_text(series))
         index = np.array([*places, -1], np.int32)[codes]
         if (index < 0).any():
             place = int(np.argmax(index < 0))

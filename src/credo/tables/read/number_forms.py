@@ -4,8 +4,6 @@ One form holds for a whole column, found on its training rows: which mark is dec
 are left out: 38% is 38.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

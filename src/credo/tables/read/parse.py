@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from credo.errors import InputError
+from credo.tables.encode.features import MICROSECONDS_PER_DAY, TRUE_WORDS
+from credo.tables.encode.features import text_key as text_key
 from credo.tables.read import number_forms
 
 if TYPE_CHECKING:
     import pandas as pd
 
-MICROSECONDS_PER_DAY = 86_400_000_000
 # What cells of these types are called; Arrow gives lists as arrays and maps as lists of pairs.
 CELLS = {
     "ndarray": "lists", "list": "lists", "tuple": "lists", "set": "sets", "dict": "structures", "bytes": "bytes",
     "bytearray": "bytes",
 }  # fmt: skip
 FIRST_YEAR, LAST_YEAR = 1, 9999
-TRUE_WORDS = {"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0}
 
 
 def as_frame(table: Any) -> pd.DataFrame:
@@ -302,36 +302,6 @@ def distinct(series: pd.Series) -> tuple[np.ndarray, list[Any]]:
         moved[kept] = np.arange(len(kept))
         codes = moved[codes]
     return np.asarray(codes), [values[place] for place in kept]
-
-
-def text_key(value: Any) -> str:
-    """Return one spelling for equal values, so that 1, 1.0 and "1" read from different files agree."""
-    if isinstance(value, (float, np.floating)):
-        return str(int(value)) if np.isfinite(value) and value == int(value) else str(value)
-    return str(value)
-
-
-def places(series: pd.Series, keys: Sequence[str], known: Sequence[str]) -> list[int]:
-    """Return for each key of a column its place among the known texts, or -1.
-
-    A file whose cells all look like numbers or truth values loses their spelling ("007", "true"), so where a
-    column is not text, a key is also found by its meaning if only one known text has it.
-    """
-    exact = {text: place for place, text in enumerate(known)}
-    if is_text(series):
-        return [exact.get(key, -1) for key in keys]
-    meaning: dict[str, list[int]] = {}
-    for place, text in enumerate(known):
-        meaning.setdefault(_meaning(text), []).append(place)
-    only = {text: found[0] for text, found in meaning.items() if len(found) == 1}
-    return [exact.get(key, only.get(_meaning(key), -1)) for key in keys]
-
-
-def _meaning(text: str) -> str:
-    try:
-        return text_key(float(text))
-    except ValueError:
-        return text.lower() if text.lower() in TRUE_WORDS else text
 
 
 def _shown(value: Any) -> str:

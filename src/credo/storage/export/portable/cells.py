@@ -5,27 +5,24 @@ Takes a dict of columns, a list of dicts, or a table of pandas, polars or pyarro
 
 import datetime
 import math
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from credo.errors import InputError
-
-DAY = 86_400_000_000  # microseconds
-TRUTH = {"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0}
-CLOCKS = {"day_of_year": 365.2425, "day_of_week": 7.0, "hour_of_day": 1.0}  # periods in days
-UNIT = re.compile(
-    r"(?P<sign>[+\-−]?)\s*(?P<before>[$€£¥₹%]?)\s*(?P<inner>[+\-−]?)"
-    r"(?P<number>[\d.,'’\s]*\d[.,]?)\s*(?P<after>[$€£¥₹%]?)"
+from credo.tables.encode.features import (
+    MICROSECONDS_PER_DAY,
+    TRUE_WORDS,
+    bent,
+    category_places,
+    hands,
+    standardised,
+    text_key,
 )
-SPACED = r"\d{1,3}(?:['’\s]\d{3})+|\d+"
-SHAPES = {
-    "dot": re.compile(rf"(?:\d{{1,3}}(?:,\d{{3}})+|{SPACED})?(?:\.\d*)?"),
-    "comma": re.compile(rf"(?:\d{{1,3}}(?:\.\d{{3}})+|{SPACED})?(?:,\d*)?"),
-}
-GROUPS = re.compile(r"['’\s]")
+from credo.tables.encode.levels import UnseenCategories, unseen_in
+from credo.tables.read.number_forms import PLAIN, read
+
 EPOCH = datetime.datetime(1970, 1, 1)
 
 
@@ -79,14 +76,33 @@ def seconds_of(spans: Any) -> Any:
         raise PortableError("Months and years have no fixed length; give spans of time in days or seconds.") from None
 
 
-def encode(encoder: dict[str, Any], columns: dict[str, Any]) -> np.ndarray:
-    """Inputs [rows, features] as float32, as the fit saw them."""
+def encode(encoder: dict[str, Any], columns: dict[str, Any], unseen: str = "error") -> np.ndarray:
+    """Inputs [rows, features] as float32, as the fit saw them; a category that training did not have is an error or, by
+    `unseen="zeros"`, all zeros."""
     blocks = []
     for column in encoder["columns"]:
         if column["name"] not in columns:
             raise PortableError(f"The rows have no column '{column['name']}', an input of the model.")
         blocks.append(ENCODERS[column["kind"]](column, columns[column["name"]]))
-    return np.concatenate(blocks, 1).astype(np.float32)
+    inputs = np.concatenate(blocks, 1).astype(np.float32)
+    for new in unseen_columns(encoder, inputs) if unseen == "error" else ():
+        row = int(new.rows.argmax())
+        key = text_key(columns[new.name][row])
+        raise PortableError(f"Column '{new.name}' has '{key:.60}' in row {row + 1}, which no training row had.")
+    return inputs
+
+
+def unseen_columns(encoder: dict[str, Any], inputs: np.ndarray) -> list[UnseenCategories]:
+    """The columns with categories that training did not have, from inputs that were encoded with `unseen="zeros"`."""
+    new: list[UnseenCategories] = []
+    first = 0
+    for column in encoder["columns"]:
+        category = column["kind"] == "category"
+        width = len(column["categories"]) + column["other"] if category else 1 + 2 * len(column.get("parts", ()))
+        if category and not column["other"]:
+            new += unseen_in(inputs, column["name"], range(first, first + width), column.get("shares"))
+        first += width + column["indicator"]
+    return new
 
 
 def missing_cell(value: Any) -> bool:
@@ -98,15 +114,15 @@ def missing_cell(value: Any) -> bool:
     return bool(np.isnat(value)) if isinstance(value, np.datetime64 | np.timedelta64) else value != value
 
 
-def _cells(column: dict[str, Any], values: Any, read: Any) -> tuple[np.ndarray, np.ndarray]:
+def _cells(column: dict[str, Any], values: Any, parse: Any) -> tuple[np.ndarray, np.ndarray]:
     """Numbers, with the fill in place of missing cells, and which cells were missing."""
-    if isinstance(values, np.ndarray) and values.dtype.kind in "fiub" and read is _number:
+    if isinstance(values, np.ndarray) and values.dtype.kind in "fiub" and parse is _number:
         found = values.astype(float)
         gone = np.isnan(found)
     else:
         gone = np.array([missing_cell(value) for value in values], bool)
         found = np.array(
-            [math.nan if lost else read(column, value, row) for row, (value, lost) in enumerate(zip(values, gone))],
+            [math.nan if lost else parse(column, value, row) for row, (value, lost) in enumerate(zip(values, gone))],
             float,
         )  # fmt: skip
     if gone.any() and column["fill"] is None:
@@ -125,10 +141,10 @@ def _number(column: dict[str, Any], value: Any, row: int) -> float:
         return value.total_seconds()
     if isinstance(value, np.timedelta64):
         return float(seconds_of(value))
-    form = column.get("form", "plain")
+    form = column.get("form", PLAIN)
     try:
-        if isinstance(value, str) and form != "plain":
-            found = _written(value, form)
+        if isinstance(value, str) and form != PLAIN:
+            found = read(value, form)
         else:
             found = math.nan if isinstance(value, str) and "_" in value else float(value)
     except (TypeError, ValueError):
@@ -138,21 +154,8 @@ def _number(column: dict[str, Any], value: Any, row: int) -> float:
     return found
 
 
-def _written(text: str, form: str) -> float:
-    """A number as people write it, "$96,255" or "1.234,56"; NaN where a text is none."""
-    found = UNIT.fullmatch(text.strip()) if len(text) <= 60 else None
-    if found is None or (found["before"] and found["after"]) or (found["sign"] and found["inner"]):
-        return math.nan
-    number = found["number"].strip()
-    if not SHAPES[form].fullmatch(number):
-        return math.nan
-    number = GROUPS.sub("", number)
-    number = number.replace(",", "") if form == "dot" else number.replace(".", "").replace(",", ".")
-    return -float(number) if (found["sign"] or found["inner"]) in ("-", "−") else float(number)
-
-
 def _flag(column: dict[str, Any], value: Any, row: int) -> float:
-    found = TRUTH.get(text_key(value).lower())
+    found = TRUE_WORDS.get(text_key(value).lower())
     if found is None:
         raise _wrong(column, "true or false", value, row)
     return found
@@ -163,49 +166,31 @@ def _day(column: dict[str, Any], value: Any, row: int) -> float:
     if isinstance(value, str):
         value = _date(value, column["form"])
     if isinstance(value, np.datetime64):
-        return float(value.astype("datetime64[us]").astype(np.int64)) / DAY
+        return float(value.astype("datetime64[us]").astype(np.int64)) / MICROSECONDS_PER_DAY
     if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
         value = datetime.datetime(value.year, value.month, value.day)
     if not isinstance(value, datetime.datetime):
         raise _wrong(column, "dates", value, row)
     if value.tzinfo is not None:
         value = value.astimezone(datetime.UTC).replace(tzinfo=None)
-    return ((value - EPOCH) // datetime.timedelta(microseconds=1)) / DAY
+    return ((value - EPOCH) // datetime.timedelta(microseconds=1)) / MICROSECONDS_PER_DAY
 
 
 def _date(text: str, form: str | None) -> Any:
     """A date from a text in the given form, or as ISO 8601 writes it; the text itself where it is none."""
     readers: list[Any] = [] if form is None else [lambda t: datetime.datetime.strptime(t, form)]
-    for read in (*readers, datetime.datetime.fromisoformat, np.datetime64):
+    for reader in (*readers, datetime.datetime.fromisoformat, np.datetime64):
         try:
-            return read(text)
+            return reader(text)
         except ValueError:
             continue
     return text
 
 
-def text_key(value: Any) -> str:
-    """One spelling for equal values: 1 and 1.0 are "1"."""
-    if isinstance(value, float | np.floating):
-        return str(int(value)) if np.isfinite(value) and value == int(value) else str(value)
-    return str(value)
-
-
-def _meaning(text: str) -> str:
-    try:
-        return text_key(float(text))
-    except ValueError:
-        return text.lower() if text.lower() in TRUTH else text
-
-
 def encode_numeric(column: dict[str, Any], values: Any) -> np.ndarray:
     """Logarithms where the column needs them, then standardised."""
     given, gone = _cells(column, values, _number)
-    found = given
-    if column["width"] is not None:
-        t = (given - column["end"]) / column["width"]
-        found = math.copysign(1.0, column["width"]) * np.where(t < 0, t, np.log1p(np.maximum(t, 0.0)))
-    return _with_indicator(column, [_standard(column, found)], gone)
+    return _with_indicator(column, [_standard(column, bent(given, column["end"], column["width"]))], gone)
 
 
 def encode_boolean(column: dict[str, Any], values: Any) -> np.ndarray:
@@ -217,11 +202,7 @@ def encode_boolean(column: dict[str, Any], values: Any) -> np.ndarray:
 def encode_date(column: dict[str, Any], values: Any) -> np.ndarray:
     """Standardised days, and the hands of each clock."""
     found, gone = _cells(column, values, _day)
-    features = [_standard(column, found)]
-    for part in column["parts"]:
-        angle = 2.0 * np.pi * _clock(found, part) / CLOCKS[part]
-        features += [np.sin(angle), np.cos(angle)]
-    return _with_indicator(column, features, gone)
+    return _with_indicator(column, [_standard(column, found), *hands(found, column["parts"])], gone)
 
 
 def encode_category(column: dict[str, Any], values: Any) -> np.ndarray:
@@ -231,38 +212,20 @@ def encode_category(column: dict[str, Any], values: Any) -> np.ndarray:
     gone = np.array([missing_cell(value) for value in values], bool)
     if gone.any() and column["fill"] is None:
         raise PortableError(f"Column '{column['name']}' is missing in row {int(gone.argmax()) + 1}; fill the cell.")
-    exact, meant = {text: i for i, text in enumerate(known)}, {}
-    if not any(isinstance(value, str) for value in values):
-        # Cells that are no texts have lost their spelling ("007"), so they are also found by their meaning.
-        meanings = [_meaning(text) for text in known]
-        meant = {m: i for i, m in enumerate(meanings) if meanings.count(m) == 1}
+    keys = [column["fill"] if lost else text_key(value) for value, lost in zip(values, gone)]
+    places = category_places(keys, known, any(isinstance(value, str) for value in values))
     out = np.zeros((len(values), len(known) + bool(column["other"])))
-    for row, (value, lost) in enumerate(zip(values, gone)):
-        key = column["fill"] if lost else text_key(value)
-        place = exact.get(key, meant.get(_meaning(key)))
-        if place is None and not column["other"]:
-            raise PortableError(
-                f"Column '{column['name']}' has '{key:.60}' in row {row + 1}, which no training row had."
-            )
-        out[row, len(known) if place is None else place] = 1.0
+    for row, place in enumerate(places):
+        if place >= 0 or column["other"]:
+            out[row, place] = 1.0  # −1 is the last feature, of all that are rare
     return _with_indicator(column, list(out.T), gone)
 
 
 def _standard(column: dict[str, Any], values: np.ndarray) -> np.ndarray:
-    scaled = (values - column["shift"]) / column["scale"]
-    if not (np.abs(scaled) < np.finfo(np.float32).max).all():
+    scaled, bad = standardised(values, column["shift"], column["scale"])
+    if bad.any():
         raise PortableError(f"Column '{column['name']}' has a number too far from its training rows; correct it.")
     return scaled
-
-
-def _clock(days: np.ndarray, part: str) -> np.ndarray:
-    whole = np.floor(days)
-    if part == "hour_of_day":
-        return np.round((days - whole) * DAY) / DAY
-    if part == "day_of_week":
-        return (whole + 3.0) % 7.0
-    dates = whole.astype("datetime64[D]")
-    return (dates - dates.astype("datetime64[Y]")).astype(float)
 
 
 def _with_indicator(column: dict[str, Any], features: list[np.ndarray], gone: np.ndarray) -> np.ndarray:

@@ -1,14 +1,16 @@
 """Opening an exported predictor: JSON and arrays that NumPy reads, or a program that JAX compiles."""
 
 import hashlib
+import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from credo.storage.archives import MOST_ARRAYS, document_digest, parse_arrays, read_file, read_json
-from credo.storage.export.portable.cells import PortableError, as_columns, encode
+from credo.storage.export.portable.cells import PortableError, as_columns, encode, unseen_columns
 from credo.storage.export.portable.prediction import Computed, Mixture, Prediction
+from credo.tables.encode.levels import UnseenCategories
 
 FORMAT, VERSION = "credo-predictor", 1
 FILES = {"numpy": "predictor.npz", "stablehlo": "predictor.stablehlo"}
@@ -36,32 +38,36 @@ class Predictor:
                 of dicts (one for each row), or a table of pandas, polars or pyarrow.
         """
         try:
-            inputs = self._inputs(rows)
+            inputs, unseen = self._inputs(rows)
         except (KeyError, TypeError, ValueError, IndexError) as error:
             if isinstance(error, PortableError):
                 raise
             raise PortableError(f"The rows are not like the inputs of this predictor ({_reason(error)}).") from error
         if self.document["form"] == "numpy":
-            return Prediction(self.document, Mixture(self.document, self._content, inputs))
+            for column in unseen:
+                warnings.warn(column.note(), stacklevel=2)
+            return Prediction(self.document, Mixture(self.document, self._content, inputs, unseen))
         return Prediction(self.document, Computed(_call(self._content, inputs, self.document), self.document["levels"]))
 
     __call__ = predict
 
-    def _inputs(self, rows: Any) -> Any:
+    def _inputs(self, rows: Any) -> tuple[Any, list[UnseenCategories]]:
         document = self.document
         columns = as_columns(rows) if isinstance(document["inputs"], dict) and "shape" in document["inputs"] else None
         if columns is None:
-            return self._standard(_checked(rows, document["inputs"]))
+            return self._standard(_checked(rows, document["inputs"])), []
         if document["encoder"] is not None:
-            return _narrow(_checked(encode(document["encoder"], columns), document["inputs"]))
+            # A compiled program has no draws to be put at other categories.
+            unseen = "zeros" if document["form"] == "numpy" else "error"
+            inputs = encode(document["encoder"], columns, unseen)
+            return _narrow(_checked(inputs, document["inputs"])), unseen_columns(document["encoder"], inputs)
         if document["features"] is None:
             raise PortableError("This predictor knows no columns by name; give an array [rows, features].")
         lacking = [name for name in document["features"] if name not in columns]
         if lacking:
             raise PortableError(f"The rows have no column '{lacking[0]}', an input of the model.")
-        return self._standard(
-            _checked(np.stack([np.asarray(columns[n], float) for n in document["features"]], 1), document["inputs"])
-        )
+        inputs = np.stack([np.asarray(columns[name], float) for name in document["features"]], 1)
+        return self._standard(_checked(inputs, document["inputs"])), []
 
     def _standard(self, inputs: Any) -> Any:
         """Inputs as the network saw them, where it saw them standardised."""

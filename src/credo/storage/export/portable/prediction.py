@@ -7,9 +7,11 @@ import numpy as np
 
 from credo.core.averages import average, class_summary_of, count_quantile, log_average, moments_of
 from credo.core.functionals import Functionals, prediction_columns
-from credo.storage.export.portable.cells import PortableError, text_key
+from credo.storage.export.portable.cells import PortableError
 from credo.storage.export.portable.likelihoods import LIKELIHOODS
 from credo.storage.export.portable.networks import Weights, network_outputs
+from credo.tables.encode.features import text_key
+from credo.tables.encode.levels import UnseenCategories, outputs_at_levels, repeats
 
 CHUNK_BYTES = 2**26
 STEPS = 200  # at most; ten are the rule
@@ -18,12 +20,23 @@ NARROW = 1e-15  # between ends that are one, where the distribution function jum
 
 
 class Mixture:
-    """p(y|x) = Σ_k w_k p(y | f_k(x)) at n inputs, on the scale that the fit had."""
+    """p(y|x) = Σ_k w_k p(y | f_k(x)) at n inputs, on the scale that the fit had.
 
-    def __init__(self, document: dict[str, Any], arrays: dict[str, np.ndarray], inputs: np.ndarray):
+    Rows with a category that training did not have are mixtures over the categories that it had.
+    """
+
+    def __init__(
+        self,
+        document: dict[str, Any],
+        arrays: dict[str, np.ndarray],
+        inputs: np.ndarray,
+        unseen: Sequence[UnseenCategories] = (),
+    ):
         self.network, self.weights, self.inputs = document["network"], Weights(arrays), inputs
-        self.likelihood: Any = LIKELIHOODS[document["likelihood"]["name"]](document["likelihood"], arrays)
-        self.log_weights = arrays["log_weights"].astype(float)
+        self.unseen, self.times = unseen, repeats(len(arrays["log_weights"])) if unseen else 1
+        repeated = {k: np.repeat(x, self.times, axis=0) for k, x in arrays.items() if k.startswith("likelihood/")}
+        self.likelihood: Any = LIKELIHOODS[document["likelihood"]["name"]](document["likelihood"], repeated)
+        self.log_weights = np.repeat(arrays["log_weights"].astype(float), self.times) - np.log(self.times)
         widest = max(x.shape[-1] for x in self.weights.values.values())
         self.step = max(1, CHUNK_BYTES // (8 * len(self.log_weights) * widest))
 
@@ -32,12 +45,26 @@ class Mixture:
         parts = []
         for start in range(0, len(self.inputs), self.step):
             rows = slice(start, start + self.step)
-            outputs = network_outputs(self.network, self.weights, self.inputs[rows])
+            outputs = self._outputs(start, self.inputs[rows])
             with np.errstate(all="ignore"):  # lanes of formulas that are not taken
                 parts.append(function(outputs, *(x[rows] for x in per_row)))
         if isinstance(parts[0], dict):
             return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         return np.concatenate(parts)
+
+    def _outputs(self, start: int, inputs: np.ndarray) -> np.ndarray:
+        """f of every draw [draw, n, out] at the rows from `start` on."""
+
+        def outputs_at(inputs: np.ndarray) -> np.ndarray:
+            return network_outputs(self.network, self.weights, inputs)
+
+        outputs = outputs_at(inputs)
+        if self.unseen:
+            new = np.flatnonzero(np.logical_or.reduce([c.rows[start : start + len(inputs)] for c in self.unseen]))
+            count, outputs = len(outputs), np.repeat(outputs, self.times, axis=0)
+            if len(new):
+                outputs[:, new] = outputs_at_levels(outputs_at, self.unseen, inputs[new], start + new, count)
+        return outputs
 
     def summary(self) -> dict[str, np.ndarray]:
         """Moments, or probabilities and entropies."""
