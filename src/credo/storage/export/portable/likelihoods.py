@@ -23,7 +23,7 @@ from credo.core.densities import (
 from credo.core.special import log_rate, namespace, student_t_cdf
 
 
-class Real:
+class RealDraws:
     """Numbers: `gaussian`, `student_t`, and both with noise that the network predicts; outputs are [draw, n, out]."""
 
     kind = "real"
@@ -63,7 +63,7 @@ class Real:
         return normal_log_prob(z, log_sigma) if self.df is None else student_t_log_prob(z, log_sigma, self.df)
 
 
-class Counts:
+class CountDraws:
     """Counts: `poisson` and `negative_binomial`."""
 
     kind = "counts"
@@ -102,7 +102,7 @@ class Counts:
         return poisson_log_prob(eta, y) if self.poisson else negative_binomial_log_prob(eta, self.shape(eta), y)
 
 
-class Classes:
+class ClassDraws:
     """Classes: `bernoulli`, `categorical`, and `mislabelled` with a share of random labels."""
 
     kind = "classes"
@@ -145,7 +145,7 @@ def _each_draw(arrays: dict[str, np.ndarray], name: str) -> np.ndarray | None:
 
 
 LIKELIHOODS = {
-    "gaussian": Real, "heteroscedastic": Real, "student_t": Real, "heteroscedastic_t": Real,
-    "poisson": Counts, "negative_binomial": Counts, "bernoulli": Classes, "categorical": Classes,
-    "mislabelled": Classes,
+    "gaussian": RealDraws, "heteroscedastic": RealDraws, "student_t": RealDraws, "heteroscedastic_t": RealDraws,
+    "poisson": CountDraws, "negative_binomial": CountDraws, "bernoulli": ClassDraws, "categorical": ClassDraws,
+    "mislabelled": ClassDraws,
 }  # fmt: skip
