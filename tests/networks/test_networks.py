@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 import credo
+from credo.core.capabilities import LocalNetwork, capability, dropout_rates
 from credo.core.network import Variables, is_info
 from credo.core.tree import paths, size
 from credo.errors import InputError
@@ -237,8 +238,8 @@ def test_images_change_in_training_with_a_key_alone():
         np.testing.assert_array_equal(network.apply(variables, IMAGES, **options)[0], plain)
     changed = network.apply(variables, IMAGES, key=KEY, train=True)[0]
     assert (np.abs(changed - plain).max(1) > 1e-4).all()
-    assert network.dropout_rates == ()
-    assert not hasattr(augmented(lstm(3)), "apply_local")
+    assert dropout_rates(network) == ()
+    assert capability(augmented(lstm(3)), LocalNetwork) is None
 
 
 def test_flips_and_shifts_are_those_of_single_images():

@@ -23,7 +23,6 @@ class FunctionalNetwork:
     facts: Any = ()
 
     pretrained = False
-    dropout_rates = None  # what a function does with its key is its own affair
 
     def init(self, key: jax.Array, inputs: PyTree, num_outputs: int) -> Variables:
         """Fresh parameters from the user's function."""

@@ -12,11 +12,8 @@ from credo.core.typing import PyTree
 class Likelihood(Protocol):
     """p(y | f, ν) with outputs f [n, out] and own unconstrained parameters ν (noise, dispersion; a dict, maybe empty).
 
-    `kind` is "real" (y is [n, k]), "classes" (y is [n], class indices) or "counts" (y is [n, k]). Where y given f and ν
-    is normal, entry by entry, a likelihood may say so with `normal = True`: scores then have closed forms. `learns` may
-    name ν in words. `inferred` is True where ν has a prior, and so a posterior of its own; who does not say it has none
-    (`has_posterior`). `curvature(params, outputs)` may give E_y[−∂² log p / ∂f ∂f'] [n, out, out], the expected Fisher
-    information; who has none gets it by autodiff (`credo.methods.laplace.curvature.output_curvature`).
+    `kind` is "real" (y is [n, k]), "classes" (y is [n], class indices) or "counts" (y is [n, k]). What else a
+    likelihood may offer is in `credo.core.capabilities`.
     """
 
     @property
@@ -72,8 +69,3 @@ class Likelihood(Protocol):
     def sample(self, key: jax.Array, params: PyTree, outputs: jax.Array) -> jax.Array:
         """One draw of y for every row."""
         ...
-
-
-def has_posterior(likelihood: Likelihood) -> bool:
-    """Has ν a posterior of its own? False where it is known, empty or a point, or where the likelihood does not say."""
-    return bool(getattr(likelihood, "inferred", False))

@@ -1,6 +1,7 @@
 """What an inference method is: its hyper-parameters and a few pure functions."""
 
 import dataclasses
+from abc import ABC, abstractmethod
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -50,7 +51,7 @@ class Info(NamedTuple):
     draw: PyTree = None
 
 
-class Method:
+class Method(ABC):
     """Base of all methods. A method is a `@struct`: fields are hyper-parameters, traced where marked `leaf()`.
 
     `init` and `step` see one member (chain, ensemble member); the loop maps them over members. `posterior` sees the
@@ -70,16 +71,16 @@ class Method:
         """The model as this method sees it, with sentences on what changed; Refusal where mathematics forbids."""
         return model, []
 
-    def check_weights(self, model: Model, weights: Any) -> None:
+    def check_weights(self, model: Model, weights: Any) -> None:  # noqa: B027  (most have nothing against any weights)
         """Refusal where the rows' weights (on the host) are such that mathematics forbids them."""
 
+    @abstractmethod
     def phases(self, num_data: int, steps: int) -> tuple[Phase, ...]:
         """The phases of a fit; `steps` is the length of the main one."""
-        raise TypeError(f"{type(self).__name__} does not say its phases")
 
+    @abstractmethod
     def init(self, key: jax.Array, model: Model, variables: Variables, data: Batch) -> State:
         """State of one member before the first step."""
-        raise TypeError(f"{type(self).__name__} does not say its state")
 
     def init_from(self, key: jax.Array, model: Model, posterior: Any, data: Batch) -> State:
         """State of one member that starts at a Gaussian posterior (without its member axis): at its centre, unless the
@@ -91,21 +92,21 @@ class Method:
         """The randomness of one step. The loop draws it for many steps at once; `step` gets it in place of a key."""
         return key
 
+    @abstractmethod
     def step(self, noise: PyTree, model: Model, phase: Phase, state: State, batch: Batch) -> tuple[State, Info]:
         """One step of one member."""
-        raise TypeError(f"{type(self).__name__} does not say its step")
 
     def point(self, model: Model, state: State) -> Variables:
         """The best single point of one member's state: where a following method starts."""
         raise TypeError(f"{type(self).__name__} has no single point")
 
+    @abstractmethod
     def posterior(self, model: Model, state: State, draws: PyTree) -> Any:
         """The posterior from the states and draws of all members (leading axes: member; member, draw)."""
-        raise TypeError(f"{type(self).__name__} does not say its posterior")
 
     def smaller_step(self, factor: float = 0.1) -> "Method | None":
         """The same method with a smaller step, or None where it has none to lower."""
-        value = None if self.step_field is None else getattr(self, self.step_field)
+        value = None if self.step_field is None else vars(self)[self.step_field]
         if value is None or self.step_field is None:
             return None
         return dataclasses.replace(self, **{self.step_field: factor * value})  # type: ignore[type-var]
@@ -117,6 +118,15 @@ class Method:
     def remarks(self, phases: dict[str, dict[str, Any]]) -> list[str]:
         """Further sentences for `status`, from the traces of every phase of this method by name."""
         return []
+
+
+class PartsMethod(Method):
+    """A method that is no more than its `parts`: the loop runs those in its place."""
+
+    def _in_parts(self, *_: Any) -> Any:
+        raise TypeError(f"{type(self).__name__} runs as its parts.")
+
+    phases = init = step = posterior = _in_parts  # type: ignore[assignment]
 
 
 def checked_method(method: Any) -> Method:

@@ -1,14 +1,16 @@
 """A Bayesian network: network, prior and likelihood, and the one log density they define."""
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 import jax
 
 from credo.core.batch import Batch
+from credo.core.capabilities import has_posterior, lacks, learned_name
 from credo.core.checks import positive
 from credo.core.distribution import Prior
-from credo.core.likelihood import Likelihood, has_posterior
+from credo.core.likelihood import Likelihood
 from credo.core.network import Network, Variables
 from credo.core.tree import Select, leaf, paths, selected, struct
 from credo.core.typing import PyTree
@@ -142,20 +144,35 @@ def checked_model(model: Any) -> Model:
     """
     if not isinstance(model, Model):
         raise InputError(f"A model is credo.Model(network, prior, likelihood), got a {type(model).__name__}.")
-    for name, wanted in (("network", "apply"), ("prior", "bind"), ("likelihood", "log_prob")):
-        part = getattr(model, name)
-        if isinstance(part, type) or not hasattr(part, wanted):
-            raise InputError(f"The {name} of a model is one of credo.{_PLACES[name]}, got {_kind(part)}.")
+    wrong = [
+        f"The {name} of a model is one of credo.{rooms}{got}."
+        for (name, (rooms, needed)), part in zip(_NEEDED.items(), (model.network, model.prior, model.likelihood))
+        if (got := _lacking(part, needed)) is not None
+    ]
+    if wrong:
+        raise InputError(" ".join(wrong))
     if not isinstance(model.temperature, jax.Array) or model.temperature.ndim == 0:
         positive(model.temperature, "temperature")
     return model
 
 
-_PLACES = {"network": "networks or an adapter's", "prior": "priors", "likelihood": "likelihoods"}
+# What a fit asks of each part: where such parts are, and their members.
+_NEEDED = {
+    "network": ("networks or an adapter's", ("init", "apply", "info")),
+    "prior": ("priors", ("init", "log_hyperprior", "bind")),
+    "likelihood": (
+        "likelihoods", ("kind", "point", "prepare", "num_outputs", "init", "log_prior", "log_prob"),
+    ),
+}  # fmt: skip
 
 
-def _kind(part: Any) -> str:
-    return f"the class {part.__name__}; call it" if isinstance(part, type) else f"a {type(part).__name__}"
+def _lacking(part: Any, needed: Sequence[str]) -> str | None:
+    if isinstance(part, type):
+        return f", got the class {part.__name__}; call it"
+    missing = lacks(part, needed)
+    if len(missing) in (0, len(needed)):
+        return f", got a {type(part).__name__}" if missing else None
+    return f" or has what those have, and a {type(part).__name__} lacks {', '.join(missing)}"
 
 
 def inferring(model: Model) -> tuple[Model, list[str]]:
@@ -170,11 +187,6 @@ def at_mode(model: Model) -> list[str]:
     """What a method says that takes inferred parameters of the likelihood at their mode."""
     said = f"The {learned_name(model.likelihood)} is taken at its mode; its own spread is left out."
     return [said] if has_posterior(model.likelihood) else []
-
-
-def learned_name(likelihood: Likelihood) -> str:
-    """What the likelihood's own parameters are, in words."""
-    return getattr(likelihood, "learns", "noise")
 
 
 def _is_none(x: Any) -> bool:

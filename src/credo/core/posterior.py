@@ -1,5 +1,6 @@
 """What a posterior is, and the part that all posteriors over weights share."""
 
+from abc import abstractmethod
 from collections.abc import Iterable
 from functools import partial
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -67,9 +68,9 @@ class WeightPosterior(Card):
         return super().__repr__() if whole else fields_in_short(self)
 
     @property
+    @abstractmethod
     def members(self) -> int:
         """Length of the member axis."""
-        raise TypeError(f"{type(self).__name__} does not say its members")
 
     @property
     def available(self) -> int | None:
@@ -96,9 +97,9 @@ class WeightPosterior(Card):
         """Itself: a draw of the weights is one function everywhere."""
         return self
 
+    @abstractmethod
     def draw(self, key: jax.Array, member: jax.Array, index: jax.Array) -> Variables:
         """The draw with this index of this member."""
-        raise TypeError(f"{type(self).__name__} does not say how it draws")
 
     def num_draws(self, num: int | None) -> tuple[int, int]:
         """Draws are spread evenly over members, and are no more than are stored."""

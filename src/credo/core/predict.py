@@ -10,6 +10,7 @@ import numpy as np
 
 from credo.core import mixture
 from credo.core.batch import bucket, pad_rows
+from credo.core.capabilities import on_disk
 from credo.core.checks import checked_key, or_none, positive, whole
 from credo.core.mixture import Flat
 from credo.core.model import Model
@@ -93,10 +94,10 @@ def predict(
     tidy()
     model = fit.model
     posterior = fit.posterior if mode is None else fit.posterior.view(mode)
-    on_disk = getattr(posterior, "on_disk", False)
+    lazily = on_disk(posterior)
     inputs = checked_inputs(fit, inputs)
     with single():
-        posterior = posterior if on_disk else jax.device_put(posterior.joint_at([inputs]))
+        posterior = posterior if lazily else jax.device_put(posterior.joint_at([inputs]))
     rows = len(jax.tree.leaves(inputs)[0])
     # Few rows are padded to one width: one program for them all, and a row's answer does not depend on its company.
     width = max(bucket(rows), FEW_ROWS)
@@ -110,7 +111,7 @@ def predict(
     kept: dict[int, Flat] = {}
     # Draws on disk are read once for a group of chunks, for all of them where they fit.
     fits = per_row * -(-rows // width) * width <= memory
-    group = width * max(1, (memory if fits else memory // 2) // (per_row * width)) if on_disk else width
+    group = width * max(1, (memory if fits else memory // 2) // (per_row * width)) if lazily else width
 
     def block(start: int) -> PyTree:
         return jax.tree.map(lambda x: pad_rows(np.asarray(x[start : start + width]), width), inputs)
@@ -118,7 +119,7 @@ def predict(
     @memory_told()
     @in_single
     def compute(starts: Sequence[int]) -> list[Flat]:
-        if not on_disk:
+        if not lazily:
             return [_outputs(key, posterior, model, block(start), num_samples) for start in starts]
         blocks = [partial(block, start) for start in starts]
         return [mixture.flatten(draws) for draws in disk_outputs(key, posterior, model, blocks, num_samples)]

@@ -1,6 +1,7 @@
 """What objects say of themselves on one line, and as a small table in a notebook: sizes, never the arrays."""
 
 import dataclasses
+from abc import ABC, abstractmethod
 from html import escape
 from typing import Any
 
@@ -34,11 +35,11 @@ def fields_in_short(item: Any) -> str:
     return f"{type(item).__qualname__}({', '.join(told)})"
 
 
-class Card:
+class Card(ABC):
     """An object that says a few facts of itself: `_facts` gives name → value, for one line and for a table."""
 
-    def _facts(self) -> dict[str, str]:
-        raise TypeError(f"{type(self).__name__} does not say what it is")
+    @abstractmethod
+    def _facts(self) -> dict[str, str]: ...
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(self._facts().values())})"

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from credo.core.distribution import Prior
 from credo.core.likelihood import Likelihood
 from credo.core.network import Network
 from credo.errors import InputError
@@ -92,7 +93,7 @@ def make_prior(prior: Any, kind: str, method: Any = METHOD, network: Any = None)
         return default_prior("regression" if kind == "regressor" else "multiclass", method, network)
     if isinstance(prior, str):
         return parse_prior(prior)
-    if not hasattr(prior, "bind"):
+    if not isinstance(prior, Prior):
         raise InputError(f'prior must be a string such as "normal:1.0" or a credo prior, got {prior!r}.')
     return prior
 

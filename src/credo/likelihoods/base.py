@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from abc import ABC, abstractmethod
 from typing import Any, Self
 
 import jax
@@ -45,14 +46,14 @@ class NoParameters:
         return self
 
 
-class ClassLikelihood(NoParameters):
+class ClassLikelihood(NoParameters, ABC):
     """What classification likelihoods share; a subclass brings `log_probs`."""
 
     kind = "classes"
 
+    @abstractmethod
     def log_probs(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """log p(y = c | f) of every class [n, C]."""
-        raise TypeError(f"{type(self).__name__} does not say its class probabilities")
 
     def mean(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """Class probabilities [n, C]."""

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from credo.core.densities import categorical_entropy, overdispersion, tempered_log_probs
-from credo.core.likelihood import has_posterior
+from credo.core.capabilities import has_posterior, is_normal, learned_name
 from credo.core.tree import leaf, struct
 from credo.core.typing import PyTree
 from credo.likelihoods.base import ClassLikelihood
@@ -38,7 +38,7 @@ class Corrected:
     @property
     def learns(self) -> str:
         """As the inner likelihood."""
-        return str(getattr(self.inner, "learns", "noise"))
+        return learned_name(self.inner)
 
     def prepare(self, targets: np.ndarray) -> np.ndarray:
         """As the inner likelihood."""
@@ -82,7 +82,7 @@ class Stretched(Corrected):
     @property
     def normal(self) -> bool:
         """As the inner likelihood: stretched normal noise is normal."""
-        return bool(getattr(self.inner, "normal", False))
+        return is_normal(self.inner)
 
     def _back(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
         """y₀ = m + (y − m)/s."""

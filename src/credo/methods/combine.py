@@ -6,7 +6,7 @@ from typing import Any
 import jax
 
 from credo.core.batch import Batch
-from credo.core.method import Info, Method, Phase
+from credo.core.method import Info, Method, PartsMethod, Phase
 from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.tree import Select, leaf, selected, struct
@@ -16,7 +16,7 @@ from credo.posteriors import SubsetPosterior
 
 
 @struct
-class Replicate(Method):
+class Replicate(PartsMethod):
     """`copies` independent runs of a method from different starts and on different batches, as one computation."""
 
     method: Any = leaf()
@@ -37,7 +37,7 @@ class Replicate(Method):
 
 
 @struct
-class Then(Method):
+class Then(PartsMethod):
     """`first`, then `second` started where `first` ended, member by member."""
 
     first: Any = leaf()

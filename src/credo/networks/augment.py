@@ -5,6 +5,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from credo.core.capabilities import Wrapper, capability, offers
 from credo.core.network import Variables
 from credo.core.tree import leaf, struct
 from credo.core.typing import PyTree
@@ -13,7 +14,7 @@ from credo.networks.layered import as_images
 
 
 @struct
-class Augmented:
+class Augmented(Wrapper):
     """The network on images that are changed at random in training; see `augmented`.
 
     All that is not here (masks, layers, dropout rates) is the network's own.
@@ -24,25 +25,25 @@ class Augmented:
     shift: int = 4
     noise: float = 0.0
 
-    def __getattr__(self, name: str) -> Any:
-        if name == "network" or name.startswith("_"):
-            raise AttributeError(name)
-        found = getattr(self.network, name)
-        return self._training(found) if name in ("apply_local", "apply_flipout") else found
-
-    def _training(self, function: Any) -> Any:
-        """Estimators of Bayes by Backprop are for training alone: they see changed images."""
-
-        def run(mean: PyTree, other: PyTree, inputs: jax.Array, key: jax.Array) -> jax.Array:
-            key_images, key = jax.random.split(key)
-            return function(mean, other, self.change(key_images, inputs), key)
-
-        return run
+    def offering(self, kind: type) -> Any:
+        """What the network offers; here are the estimators of Bayes by Backprop, which are for training alone."""
+        inner = capability(self.network, kind)
+        return self if inner is not None and offers(self, kind) else inner
 
     @property
     def unchanged(self) -> Any:
         """The network itself: what acts on its inputs in training is no part of it."""
         return self.network
+
+    def apply_local(self, mean: PyTree, std: PyTree, inputs: jax.Array, key: jax.Array) -> jax.Array:
+        """The network's own for changed images."""
+        key_images, key = jax.random.split(key)
+        return self.network.apply_local(mean, std, self.change(key_images, inputs), key)
+
+    def apply_flipout(self, mean: PyTree, moved: PyTree, inputs: jax.Array, key: jax.Array) -> jax.Array:
+        """The network's own for changed images."""
+        key_images, key = jax.random.split(key)
+        return self.network.apply_flipout(mean, moved, self.change(key_images, inputs), key)
 
     def init(self, key: jax.Array, inputs: jax.Array, num_outputs: int) -> Variables:
         """The network's own start."""

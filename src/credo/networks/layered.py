@@ -1,6 +1,7 @@
 """What built-in networks share: parameters, masks and estimators from one description of the layers."""
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -19,7 +20,7 @@ GROUPS = 8  # of group normalisation; fewer where they do not divide the channel
 NORMS = (None, "group", "frn")
 
 
-class Layered:
+class Layered(ABC):
     """A network that is written down once: `_layers(run, hidden)` takes what `_hidden` makes of the inputs, an array
     with the data axis last, to outputs [out, data]."""
 
@@ -28,11 +29,11 @@ class Layered:
     dtype: str
     pretrained = False
 
-    def _hidden(self, inputs: Any) -> jax.Array:
-        raise TypeError(f"{type(self).__name__} does not say how it takes its inputs")
+    @abstractmethod
+    def _hidden(self, inputs: Any) -> jax.Array: ...
 
-    def _layers(self, run: Plain, hidden: jax.Array) -> jax.Array:
-        raise TypeError(f"{type(self).__name__} does not say its layers")
+    @abstractmethod
+    def _layers(self, run: Plain, hidden: jax.Array) -> jax.Array: ...
 
     def _run(self, run: Plain, inputs: Any) -> jax.Array:
         hidden = self._hidden(inputs)

@@ -6,6 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from credo.core.capabilities import MaskedNetwork, Wrapper, capability, dropout_rates, offers, pretrained, required
 from credo.core.network import Variables, is_info
 from credo.core.tree import Select, leaf, matches, path_string, struct
 from credo.core.typing import PyTree
@@ -16,7 +17,7 @@ Arrays = dict[str, Any]
 
 
 @struct
-class MultiHead:
+class MultiHead(Wrapper):
     """f(x, t) = network(x; trunk, head_t): see `multi_head`.
 
     Parameters are {"trunk": the network's own tree with None where a head's array belongs, "head_0": {name: array}, …}.
@@ -29,12 +30,16 @@ class MultiHead:
     @property
     def pretrained(self) -> bool:
         """Whether the network itself starts at given weights."""
-        return getattr(self.network, "pretrained", False)
+        return pretrained(self.network)
 
     @property
-    def dropout_rates(self) -> Any:
+    def dropout_rates(self) -> tuple[float, ...]:
         """Rates of the network's dropout layers."""
-        return getattr(self.network, "dropout_rates", ())
+        return dropout_rates(self.network)
+
+    def offering(self, kind: type) -> Any:
+        """What both it and the network offer."""
+        return self if offers(self, kind) and capability(self.network, kind) is not None else None
 
     def init(self, key: jax.Array, inputs: PyTree, num_outputs: int) -> Variables:
         """The trunk of one start of the network, and the head of as many starts as there are heads."""
@@ -59,10 +64,11 @@ class MultiHead:
 
     def apply_masked(self, variables: Variables, inputs: PyTree, key: jax.Array) -> jax.Array:
         """Outputs under one draw of the network's masks."""
+        masked = required(self.network, MaskedNetwork)
 
         def one(own: Arrays) -> jax.Array:
             params = self._join(variables.params, own)
-            return self.network.apply_masked(Variables(params, variables.state), inputs["inputs"], key)
+            return masked.apply_masked(Variables(params, variables.state), inputs["inputs"], key)
 
         return _of_rows(self._each_head(one, variables.params), inputs)
 

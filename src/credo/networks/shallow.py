@@ -22,9 +22,6 @@ class Shallow:
     beside: str = "linear"
     activation: str = "logistic"
 
-    pretrained = False
-    dropout_rates = ()
-
     def nodes(self) -> Nodes:
         """How the parameters make a sum of nodes."""
         bias = None if self.beside == "none" else "linear"

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from credo.core.capabilities import IndependentSpread, MarginalPosterior, offers
 from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.parts import Arrays, chosen, replaced
@@ -92,8 +93,8 @@ class GaussianWeights(WeightPosterior):
         """Means and standard deviations of the weights where they are independent, else None."""
         network = take(self.mean["network"], 0)
         spread = take(self.spread, 0)
-        covered = getattr(spread, "independent", False) and set(spread.paths) == set(paths(network))
-        if self.members > 1 or not covered:
+        independent = offers(spread, IndependentSpread) and spread.independent
+        if self.members > 1 or not independent or set(spread.paths) != set(paths(network)):
             return None
         return network, jax.tree_util.tree_map_with_path(lambda path, x: spread.std[path_string(path)], network)
 
@@ -101,7 +102,7 @@ class GaussianWeights(WeightPosterior):
         """The distribution of the weights that the globs match, by path."""
         mean = chosen(self.mean, select)
         wanted = tuple(mean["network"])
-        if not set(wanted) <= set(self.spread.paths) or not hasattr(self.spread, "marginal"):
+        if not set(wanted) <= set(self.spread.paths) or not offers(self.spread, MarginalPosterior):
             raise NoDensity(
                 f'structure="{self.structure}" has no density of {", ".join(wanted)}: take another structure.'
             )

@@ -5,7 +5,8 @@ from typing import Any
 
 import jax
 
-from credo.core.distribution import ParamDistribution
+from credo.core.capabilities import MarginalPosterior, capability
+from credo.core.distribution import ParamDistribution, Prior
 from credo.core.network import ParamInfo, is_info
 from credo.core.tree import leaf, struct, take
 from credo.core.typing import PyTree
@@ -44,7 +45,7 @@ class AsPrior(ElementwisePrior):
         q: Any = self.distribution
         if isinstance(q, MeanField) and q.members == 1:
             return super().bind_part(info, params)
-        if not hasattr(q, "marginal"):
+        if capability(q, MarginalPosterior) is None:
             raise Refusal(
                 f"Under by_path, as_prior takes a Gaussian posterior: {type(q).__name__} does not say the distribution "
                 "of some of the weights alone."
@@ -83,10 +84,6 @@ class WeightDistribution:
         total = jax.tree.leaves(draws)[0].shape[0]
         return take(draws, jax.random.permutation(choose, total)[:num]) if total > num else draws
 
-    def gaussian(self) -> None:
-        """No closed form in general."""
-        return None
-
 
 def as_prior(distribution: Any) -> Any:
     """Use a distribution over weights, such as the last posterior, as a prior (continual learning).
@@ -101,7 +98,7 @@ def as_prior(distribution: Any) -> Any:
         >>> credo.priors.as_prior(q).distribution is q
         True
     """
-    if hasattr(distribution, "bind"):
+    if isinstance(distribution, Prior):
         return distribution
     if not isinstance(distribution, ParamDistribution):
         raise InputError(f"as_prior expects a distribution with sample and log_prob, got {distribution!r}.")

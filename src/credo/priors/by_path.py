@@ -6,6 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from credo.core.capabilities import PartialPrior, capability, gaussian_moments
 from credo.core.distribution import ParamDistribution, Prior
 from credo.core.network import is_info
 from credo.core.tree import leaf, matches, struct
@@ -58,7 +59,8 @@ class ByPath:
         names = tuple(i.path for i in infos)
         parts = []
         for k, (prior, own) in enumerate(zip(self.priors, self._owned(info))):
-            bind = getattr(prior, "bind_part", prior.bind)
+            partial = capability(prior, PartialPrior)
+            bind = prior.bind if partial is None else partial.bind_part
             parts.append(bind(own, params.get(f"part_{k}", {})))
         return Pieces(tuple(parts), treedef, names, owners)
 
@@ -93,7 +95,7 @@ class Pieces:
 
     def gaussian(self) -> tuple[PyTree, PyTree] | None:
         """Trees of means and standard deviations when every part is normal, else None."""
-        every = [getattr(part, "gaussian", lambda: None)() for part in self.parts]
+        every = [gaussian_moments(part) for part in self.parts]
         pairs = [pair for pair in every if pair is not None]
         if len(pairs) < len(every):
             return None

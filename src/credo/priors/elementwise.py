@@ -1,5 +1,6 @@
 """Priors under which all weights are independent: one density for every parameter array."""
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import jax
@@ -10,16 +11,16 @@ from credo.core.tree import leaf, struct
 from credo.core.typing import PyTree
 
 
-class ElementDensity:
+class ElementDensity(ABC):
     """A density of one number; arrays broadcast. `gaussian` is (mean, std) where it is normal, else None."""
 
+    @abstractmethod
     def log_prob(self, x: jax.Array) -> jax.Array:
         """Log density, elementwise."""
-        raise TypeError(f"{type(self).__name__} does not say its density")
 
+    @abstractmethod
     def sample(self, key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
         """Independent draws."""
-        raise TypeError(f"{type(self).__name__} does not say how it draws")
 
     @property
     def gaussian(self) -> tuple[Any, Any] | None:
@@ -31,8 +32,8 @@ class ElementwisePrior:
     """Base of priors that give each array its own elementwise density; a subclass says which in `density`."""
 
     def density(self, info: ParamInfo) -> ElementDensity:
-        """The density of every entry of the array that `info` describes."""
-        raise TypeError(f"{type(self).__name__} does not say its density")
+        """The density of every entry of the array that `info` describes; none under a `bind` of its own."""
+        raise NotImplementedError(f"{type(self).__name__} has neither a `density` nor a `bind`.")
 
     def init(self, info: PyTree = None) -> PyTree:
         """No hyper-parameters of its own."""

@@ -167,10 +167,6 @@ class BoundNodes:
                 drawn.setdefault(layer, {})[kind] = moments[0] + moments[1] * jax.random.normal(k, (num, *shape))
         return drawn
 
-    def gaussian(self) -> None:
-        """No product of normals: the weights of one node depend on each other."""
-        return None
-
 
 def node_hierarchy(
     *,

@@ -1,5 +1,6 @@
 """Priors of positive scales, as densities of their logarithm."""
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import jax
@@ -13,21 +14,21 @@ from credo.priors.checks import positive
 LOG_2 = 0.6931471805599453
 
 
-class ScalePrior:
+class ScalePrior(ABC):
     """A prior of a scale s > 0. Samplers and optimisers see u = log s: densities are those of u, Jacobian included."""
 
+    @abstractmethod
     def log_prob(self, u: jax.Array) -> jax.Array:
         """Log density of u = log s, elementwise."""
-        raise TypeError(f"{type(self).__name__} does not say its density")
 
+    @abstractmethod
     def sample(self, key: jax.Array, shape: tuple[int, ...] = ()) -> jax.Array:
         """Draws of u = log s."""
-        raise TypeError(f"{type(self).__name__} does not say how it draws")
 
     @property
+    @abstractmethod
     def start(self) -> Any:
         """A value of u in the middle of the prior."""
-        raise TypeError(f"{type(self).__name__} does not say its middle")
 
 
 @struct

@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 
 from credo.applications import Effects
 from credo.applications.effects.effort import LEAST, effort_for
+from credo.core.posterior import WeightPosterior
 from credo.report.html import Section, gallery, page, paragraphs, table
 from credo.report.panels import MOST_CLASSES, MOST_LABELS, MOST_PANELS, panels
 from credo.report.run import RunData
@@ -46,7 +47,7 @@ def run_effects(run: RunData) -> Effects | None:
     """The effects of the columns of a run's table, from few draws and rows; None where that cannot be had quickly."""
     if run.fit is None or run.encoder is None or run.inputs is None or np.ndim(run.inputs) != 2 or len(run.inputs) < 2:
         return None
-    if not hasattr(run.fit.posterior, "sample") or len(run.encoder.columns) == 0:
+    if not isinstance(run.fit.posterior, WeightPosterior) or len(run.encoder.columns) == 0:
         return None
     if effort_for(run.fit, len(shown_inputs(run.encoder, run.inputs))).share < LEAST:
         return None  # too much for a page; `credo effects` is the place

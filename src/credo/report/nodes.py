@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from credo.core.capabilities import sum_of_nodes
 from credo.report.html import Section, gallery, paragraphs
 from credo.report.style import CYCLE, MODEL, axes, legend
 from credo.report.words import percent
@@ -83,5 +84,5 @@ def node_figure(shares: np.ndarray) -> Figure:
 
 
 def _most(fit: Any) -> int | None:
-    nodes = fit.model.network.nodes() if hasattr(fit.model.network, "nodes") else None
+    nodes = sum_of_nodes(fit.model.network)
     return None if nodes is None else nodes.num

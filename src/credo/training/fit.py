@@ -8,10 +8,12 @@ from typing import Any
 import jax
 import numpy as np
 
+from credo.core.capabilities import CentredPosterior, capability, pretrained
 from credo.core.checks import checked_key, or_none, positive, whole
 from credo.core.method import Method, checked_method, main_phase
 from credo.core.model import Model, checked_model
 from credo.core.network import Variables
+from credo.core.posterior import Posterior
 from credo.core.programs import tidy
 from credo.core.short import Card
 from credo.core.typing import PyTree
@@ -364,17 +366,17 @@ def _posterior(method: Method, model: Model, state: Any) -> Any:
 
 def _start(start: Any, first: Method, method: Method, model: Model, placement: Placement) -> Any:
     """Start variables, or a posterior, with the member axis; None for fresh ones."""
-    pretrained = getattr(model.network, "pretrained", False)
-    if start is None and not pretrained:
+    if start is None and not pretrained(model.network):
         return None
     given: Any
     if isinstance(start, Fit):
         given = start.point()
         count = jax.tree.leaves(given.params)[0].shape[0]
-    elif hasattr(start, "outputs"):
-        if not hasattr(start, "mean"):
+    elif isinstance(start, Posterior):
+        if capability(start, CentredPosterior) is None:
             raise InputError(f"A {type(start).__name__} posterior has no single centre to start from; give its fit.")
-        given, count = start, start.members
+        given = start
+        count = given.members
     else:
         count = 1
     if method.members > 1 and count == 1 and first.several_starts:
@@ -384,7 +386,7 @@ def _start(start: Any, first: Method, method: Method, model: Model, placement: P
         )
     if start is None:
         return None  # the adapter itself starts every member at the given weights
-    if not isinstance(start, Fit) and not hasattr(start, "outputs"):
+    if not isinstance(start, Fit | Posterior):
         variables = start if isinstance(start, Variables) else Variables(start, {})
         given = jax.tree.map(lambda x: np.asarray(x)[None], variables)
     if count not in (1, placement.members):

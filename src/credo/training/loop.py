@@ -293,7 +293,7 @@ class Loop:
         self.records[host.stage, host.phase].clear()
         host.segments = [s for s in host.segments if not s.startswith(f"{host.stage}-{host.phase}-")]
         method = self.method(host.stage)
-        value = getattr(method, str(method.step_field), None)
+        value = vars(method).get(str(method.step_field))
         size = "" if value is None else f" to {float(value):.3g}"
         host.notes.append(
             f"The {phase} phase turned non-finite; it began again with {method.step_field or 'the step size'} "

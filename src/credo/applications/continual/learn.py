@@ -13,8 +13,8 @@ from credo.applications.continual.propagate import check_density, first_prior, n
 from credo.applications.continual.result import Continual, score_row
 from credo.applications.continual.tasks import Task, checked_tasks, joined, with_head
 from credo.core.batch import Batch, bucket
-from credo.core.likelihood import has_posterior
-from credo.core.model import Model, learned_name
+from credo.core.capabilities import has_posterior, learned_name
+from credo.core.model import Model
 from credo.core.numeric import host_targets
 from credo.core.typing import PyTree
 from credo.errors import InputError, Refusal

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from credo.core.batch import Batch
+from credo.core.capabilities import RenewablePosterior, capability, gaussian_moments
 from credo.core.model import Model
 from credo.core.parts import replaced
 from credo.core.tree import matches, path_string
@@ -56,8 +57,7 @@ def plain_moments(prior: Any, info: PyTree) -> tuple[Arrays, Arrays] | None:
 
 
 def _gaussian(prior: Any, info: PyTree) -> tuple[PyTree, PyTree] | None:
-    bound = prior.bind(info, {})
-    return bound.gaussian() if hasattr(bound, "gaussian") else None
+    return gaussian_moments(prior.bind(info, {}))
 
 
 def first_prior(model: Model, method: Any, info: PyTree) -> Any:
@@ -95,7 +95,7 @@ def next_start(
     mean = {path: x for path, x in fresh.items() if matches(path, tuple(new))}
     if isinstance(posterior, GaussianWeights):  # a mode is looked for: its spread is not asked
         return dataclasses.replace(posterior, mean=replaced(posterior.mean, mean))
-    scale = getattr(method, "initial_std", None)
+    scale = method.initial_std if isinstance(method, BayesByBackprop) else None
     scale = float(batch.num_data) ** -0.5 if scale is None else float(scale)
     return posterior.renewed(mean, {path: np.full(x.shape, scale, np.float32) for path, x in mean.items()})
 
@@ -107,7 +107,7 @@ def _fresh(key: jax.Array, model: Model, batch: Batch) -> PyTree:
 
 def check_density(posterior: Any) -> None:
     """Refuse a posterior that cannot be the next prior."""
-    if not hasattr(posterior, "renewed"):
+    if capability(posterior, RenewablePosterior) is None:
         raise Refusal(
             f"The next prior is the last posterior's density, and {type(posterior).__name__} has none: take "
             "bayes_by_backprop, ivon or laplace."
@@ -118,8 +118,8 @@ def _weights_alone(posterior: Any) -> Any:
     """The same distribution without points, statistics and all that is no weight."""
     check_density(posterior)
     changed: dict[str, Any] = {"points": {}, "state": {}}
-    for name in ("mean", "std", "factor"):
-        tree = getattr(posterior, name, None)
+    for name in {"mean", "std", "factor"} & vars(posterior).keys():
+        tree = vars(posterior)[name]
         if isinstance(tree, dict) and "network" in tree:
             changed[name] = {"network": tree["network"]}
     if isinstance(posterior, GaussianWeights):

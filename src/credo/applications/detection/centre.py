@@ -6,6 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from credo.core.capabilities import CentredPosterior, capability, on_disk
 from credo.core.network import Variables
 from credo.errors import Refusal
 from credo.posteriors.dropout import ActivationDropout, WeightDropout
@@ -45,7 +46,7 @@ def centre_of(posterior: Any) -> Any:
         return centre_of(posterior.weights)
     if isinstance(posterior, WeightDropout | ActivationDropout):
         return _point(Variables(posterior.params, posterior.state))
-    if hasattr(posterior, "mean") and hasattr(posterior, "points"):
+    if capability(posterior, CentredPosterior) is not None:
         return _point(Variables(posterior.mean | posterior.points, posterior.state))
     raise Refusal(f'{type(posterior).__name__} has no mean over weights: attack through="predictive".')
 
@@ -77,7 +78,7 @@ def fewer(key: jax.Array, posterior: Any, num: int | None) -> Any:
 
 def in_memory(posterior: Any, num: int | None) -> Any:
     """The posterior with the draws that are asked for read from disk, where they lie there."""
-    if not getattr(posterior, "on_disk", False):
+    if not on_disk(posterior):
         return posterior
     if posterior.log_weights is not None:
         raise Refusal("Weighted draws on disk cannot be attacked through: give a fit with fewer draws.")

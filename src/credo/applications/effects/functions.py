@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from credo.applications.detection.centre import centre_of
+from credo.core.capabilities import MaskedNetwork, mode, required
 from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.posterior import WeightPosterior
@@ -42,9 +43,10 @@ class Functions:
         """f_k(x) [n, out] of the draw with this index, and its parameters of the likelihood."""
         params = model.complete(take(self.params, index))
         weights, noise = params["network"], params["likelihood"]
-        network: Any = model.network
+        network = model.network
         if self.keys is not None:
-            return network.apply_masked(Variables(weights, {}), inputs, self.keys[index]), noise
+            masked = required(network, MaskedNetwork)
+            return masked.apply_masked(Variables(weights, {}), inputs, self.keys[index]), noise
         run = lambda own: network.apply(Variables(own, {}), inputs)[0]  # noqa: E731
         if self.centre is None:
             return run(weights), noise
@@ -70,12 +72,11 @@ def drawn_functions(key: jax.Array, posterior: Any, num: int) -> Functions:
     if isinstance(inner, ActivationDropout):
         params = posterior.sample(key_draws, num)
         return Functions(params, keys=jax.random.split(key_masks, len(jax.tree.leaves(params)[0])))
-    mode = getattr(inner, "mode", "")
-    if isinstance(inner, GaussianWeights | Linearised) and mode == "linearised":
+    if isinstance(inner, GaussianWeights | Linearised) and mode(inner) == "linearised":
         members, each = posterior.num_draws(num)
         centre = centre_of(posterior).sample(key_draws, members)
         return Functions(posterior.sample(key_draws, num), jax.tree.map(lambda x: jnp.repeat(x, each, axis=0), centre))
-    if type(inner).outputs is WeightPosterior.outputs or mode == "sampled":
+    if type(inner).outputs is WeightPosterior.outputs or mode(inner) == "sampled":
         return Functions(posterior.sample(key_draws, num))
     raise Refusal(
         f"A path needs one function at all its steps, and {type(inner).__name__} does not say how its draws of outputs "

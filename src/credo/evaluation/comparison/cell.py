@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from credo.core.capabilities import EvidencePosterior, capability
 from credo.core.predict import predict
 from credo.core.predictive import Predictive
 from credo.errors import InputError, Refusal
@@ -141,10 +142,10 @@ def _loo(found: Any, given: Any) -> float | None:
 
 def _evidence(found: Any, rows: int) -> float | None:
     """log p(D) for each training row, the mean over members; None where the method has no estimate."""
-    value = getattr(found.posterior, "log_evidence", None)
-    if value is None:
+    able = capability(found.posterior, EvidencePosterior)
+    if able is None or able.log_evidence is None:
         return None
-    number = float(np.mean(np.asarray(value)))
+    number = float(np.mean(np.asarray(able.log_evidence)))
     return number / rows if np.isfinite(number) else None
 
 

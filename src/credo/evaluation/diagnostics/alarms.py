@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from credo.core.capabilities import FlooredLikelihood, capability
 from credo.evaluation.diagnostics.chains import bfmi, chain_stats
 from credo.evaluation.diagnostics.draw_weights import Importance, kish
 from credo.evaluation.diagnostics.probe import Probe
@@ -217,14 +218,15 @@ def _unconverged(of: str, worst: float, least: float, found: Steadiness) -> Alar
 def _noise(probe: Probe, likelihood: Any) -> list[Alarm]:
     """Noise that fell to the floor which the likelihood sets, or to nothing beside the functions themselves."""
     size = np.sqrt(probe.aleatoric)
-    floor = getattr(likelihood, "floor", None)
-    if floor is not None:
-        share = float((size < 1.1 * float(floor)).mean())
+    floored = capability(likelihood, FlooredLikelihood)
+    if floored is not None:
+        floor = float(floored.floor)
+        share = float((size < 1.1 * floor).mean())
         if share > 0.5:
             return [
                 Alarm(
                     "noise_bound",
-                    f"The noise is at its floor of {float(floor):.3g} at {100 * share:.0f} % of the inputs looked at",
+                    f"The noise is at its floor of {floor:.3g} at {100 * share:.0f} % of the inputs looked at",
                     "the network knows rows by heart: tighten the prior, use a smaller network or gaussian noise",
                 )
             ]

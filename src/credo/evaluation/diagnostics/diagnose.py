@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from credo.core.capabilities import stored_draws
 from credo.core.pieces import columns
 from credo.core.posterior import WeightPosterior
 from credo.core.typing import PyTree
@@ -175,7 +176,7 @@ def _alarms(fit: Any, seen: _Seen) -> tuple[Alarm, ...]:
 
 def _kind(posterior: Any) -> tuple[str, int, int | None]:
     members = int(posterior.num_draws(None)[0])
-    stored = getattr(posterior, "available", None)
+    stored = stored_draws(posterior)
     if stored is None:
         return "distribution", members, None
     if one_measure(posterior):
@@ -210,9 +211,11 @@ def _chains(
 
 def _weighed(row: Convergence, share: float) -> Convergence:
     """The row where weights leave this share of the draws."""
-    sizes = {name: share * getattr(row, name) for name in ("ess_bulk", "ess_tail")}
-    errors = {name: getattr(row, name) / math.sqrt(share) for name in ("mcse_mean", "mcse_std")}
-    return dataclasses.replace(row, **sizes, **errors)
+    root = math.sqrt(share)
+    return dataclasses.replace(
+        row, ess_bulk=share * row.ess_bulk, ess_tail=share * row.ess_tail,
+        mcse_mean=row.mcse_mean / root, mcse_std=row.mcse_std / root,
+    )  # fmt: skip
 
 
 def _worst(space: str, name: str, values: np.ndarray, heard: np.ndarray | None = None) -> Convergence:

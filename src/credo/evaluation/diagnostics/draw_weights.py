@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
-from credo.posteriors import SubsetPosterior
+from credo.core.capabilities import log_weights
+from credo.posteriors import Particles, SubsetPosterior
 
 UNHEARD = 0.01  # of an equal share: chains that weigh less leave no trace in predictions
 
@@ -21,7 +22,7 @@ class Importance(NamedTuple):
 def importance(posterior: Any) -> Importance | None:
     """As the posterior tells it, also where draws were chosen by weight and have none any more; None for all others."""
     own = posterior.inner if isinstance(posterior, SubsetPosterior) else posterior
-    if getattr(own, "pareto_k", None) is None:
+    if not isinstance(own, Particles) or own.pareto_k is None:
         return None
     return Importance(float(own.pareto_k), float(own.effective), int(own.members * own.available))
 
@@ -32,14 +33,14 @@ def one_measure(posterior: Any) -> bool:
     Those of importance sampling are, and particles that say so by weights that are there and equal. All other weights
     are those of chains: of steps that become shorter, or of chains that were stacked.
     """
-    weights = getattr(posterior, "log_weights", None)
+    weights = log_weights(posterior)
     equal = weights is not None and not np.ptp(np.asarray(weights)) > 0
     return equal or importance(posterior) is not None
 
 
 def heard_chains(posterior: Any) -> np.ndarray | None:
     """Which chains have weight enough to be judged; None where all have."""
-    if getattr(posterior, "log_weights", None) is None:
+    if log_weights(posterior) is None:
         return None
     each = logsumexp(np.asarray(posterior.log_weights, np.float64), axis=1)
     heard = np.exp(each - logsumexp(each)) >= UNHEARD / len(each)

@@ -7,6 +7,7 @@ import numpy as np
 
 from credo.core.tree import path_string
 from credo.evaluation.diagnostics.alarms import Alarm
+from credo.posteriors import GaussianWeights
 
 LEAST = 1.0  # nats: a Bayes factor of e is not worth more than a mention (Kass and Raftery, 1995)
 SHARE = 0.05  # of the number of weights, in nats
@@ -38,8 +39,7 @@ def off_mode(fit: Any) -> list[Alarm]:
 
 def _size(posterior: Any) -> int:
     """How many weights have a spread, for each member; 0 for functions, which Newton's method brings to the mode."""
-    spread = getattr(posterior, "spread", None)
-    if spread is None:
+    if not isinstance(posterior, GaussianWeights):
         return 0
     every = jax.tree_util.tree_leaves_with_path(posterior.mean["network"])
-    return sum(int(np.prod(x.shape[1:])) for path, x in every if path_string(path) in spread.paths)
+    return sum(int(np.prod(x.shape[1:])) for path, x in every if path_string(path) in posterior.spread.paths)

@@ -7,6 +7,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from credo.core.capabilities import points
+from credo.core.distribution import ParamDistribution
 from credo.core.draws import log_likelihood_draws
 from credo.core.model import Model
 from credo.core.posterior import WeightPosterior
@@ -77,11 +79,11 @@ def pareto_k(key: jax.Array, fit: Any, data: Any, num: int = 1000) -> ParetoK:
         True
     """
     posterior = fit.posterior
-    if not isinstance(posterior, WeightPosterior) or not hasattr(posterior, "log_prob"):
+    if not isinstance(posterior, WeightPosterior) or not isinstance(posterior, ParamDistribution):
         raise NoDensity("This posterior has no density of weights; fit a variational or Laplace posterior to get one.")
     if num < 25:
         raise InputError(f"The tail of fewer than 25 weights cannot be judged, got num={num}.")
-    if posterior.members > 1 and jax.tree.leaves(getattr(posterior, "points", None)):
+    if posterior.members > 1 and jax.tree.leaves(points(posterior)):
         # Each member has points of its own, hence is a posterior of its own.
         alone = [jax.tree.map(lambda x, m=m: x[m : m + 1], posterior) for m in range(posterior.members)]
     else:

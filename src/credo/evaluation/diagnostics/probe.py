@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from credo.core import mixture
+from credo.core.capabilities import on_disk, predicts
 from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.posterior import WeightPosterior
@@ -15,6 +16,7 @@ from credo.core.precision import in_single
 from credo.core.predict import checked_inputs, disk_outputs
 from credo.core.tree import paths, take
 from credo.core.typing import PyTree
+from credo.posteriors.subset import SubsetPosterior
 
 MOST_INPUTS = 32
 PRIOR_DRAWS = 200
@@ -57,7 +59,7 @@ class Probe(NamedTuple):
 def training_inputs(fit: Any, most: int = MOST_INPUTS) -> PyTree | None:
     """At most `most` training inputs, spread evenly over the rows; None for a loaded fit, which has no data, and for a
     model that is a log density alone, which has no functions."""
-    if fit.loop is None or not getattr(fit.model.likelihood, "predicts", True):
+    if fit.loop is None or not predicts(fit.model.likelihood):
         return None
     source = fit.loop.source
     rows = np.unique(np.linspace(0, source.num_rows - 1, most).round().astype(int))
@@ -69,7 +71,7 @@ def look(key: jax.Array, fit: Any, inputs: PyTree, num: int | None = None) -> Pr
     """Draws of f at the inputs, as many as are stored (or 200 of each member); the prior's where they look alike."""
     inputs = checked_inputs(fit, inputs)
     posterior, likelihood = fit.posterior, fit.model.likelihood
-    if getattr(posterior, "on_disk", False):
+    if on_disk(posterior):
         made = disk_outputs(key, posterior, fit.model, [lambda: inputs], num)[0]
         draws, found = jax.tree.map(np.asarray, (made, mixture.moments(likelihood, mixture.flatten(made))))
         posterior = posterior.part(np.zeros(1, int), np.zeros(1, int))
@@ -95,7 +97,7 @@ def _may_be_prior(fit: Any, probe: Probe) -> bool:
     posterior = fit.posterior
     if not isinstance(posterior, WeightPosterior) or posterior.available == 1:
         return False
-    if fit.model.fixed is not None or hasattr(posterior, "held"):
+    if fit.model.fixed is not None or isinstance(posterior, SubsetPosterior):
         return False  # held weights would have to be held under the prior too
     return bool((probe.mean.std(0) < 0.5 * probe.std.mean(0)).all())
 

@@ -11,6 +11,7 @@ from credo.evaluation.diagnostics.best_mixture import best_mixture
 from credo.evaluation.diagnostics.left_out import left_out
 from credo.evaluation.diagnostics.model_choice import LEAST_DRAWS, pointwise
 from credo.methods.population.pareto_smoothing import good_shape
+from credo.posteriors import Samples
 
 
 class Stacked(NamedTuple):
@@ -52,7 +53,7 @@ def stack(fit: Any, data: Any) -> Stacked:
         True
     """
     posterior = fit.posterior
-    if getattr(posterior, "available", None) is None or not hasattr(posterior, "weights"):
+    if not isinstance(posterior, Samples):
         raise Refusal("Stacking weighs chains by their draws, and this posterior is a distribution, not draws.")
     if posterior.members < 2:
         raise Refusal("Stacking weighs chains against each other, and there is only one.")

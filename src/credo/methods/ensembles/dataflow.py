@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import jax
 
+from credo.core.capabilities import MaskedNetwork, Wrapper, required
 from credo.core.network import Network, Variables, is_info
 from credo.core.typing import PyTree
 
@@ -35,7 +36,8 @@ def flow(network: Network, variables: Variables, inputs: PyTree) -> Flow:
     carries no fresh noise. A network without inputs to trace through (a loop with an unknown end) shows less, never
     something wrong: its kernels are then neither first nor masked.
     """
-    network = getattr(network, "unchanged", network)  # random changes of its inputs are no masks
+    if isinstance(network, Wrapper):
+        network = network.unchanged  # random changes of its inputs are no masks
     rows = jax.tree.map(lambda x: jax.ShapeDtypeStruct((2, *x.shape[1:]), x.dtype), inputs)
     shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), variables)
     infos = {i.path: i.kind for i in jax.tree.leaves(network.info(variables.params), is_leaf=is_info)}
@@ -62,7 +64,7 @@ def masks_reach(network: Any, variables: Variables, inputs: PyTree) -> bool:
     shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), variables)
 
     def call(noise: jax.Array, variables: Variables, inputs: PyTree) -> jax.Array:
-        return network.apply_masked(variables, inputs, jax.random.wrap_key_data(noise))
+        return required(network, MaskedNetwork).apply_masked(variables, inputs, jax.random.wrap_key_data(noise))
 
     program = jax.make_jaxpr(call)(jax.ShapeDtypeStruct((2,), "uint32"), shapes, rows)
     tags = [frozenset({NOISE}), *_all((shapes, rows), NOTHING)]

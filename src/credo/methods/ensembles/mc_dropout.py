@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from credo.core.batch import Batch
+from credo.core.capabilities import MaskedNetwork, capability, dropout_rates, gaussian_moments
 from credo.core.method import Info, Method, Phase
 from credo.core.model import Model
 from credo.core.network import Variables, is_info
@@ -100,7 +101,7 @@ class MCDropout(Method):
 
     # ------------------------------------------------------------------ what is masked
     def _way(self, model: Model, variables: Variables, inputs: PyTree, found: Flow) -> str:
-        able = found.noisy and model.fixed is None and hasattr(model.network, "apply_masked")
+        able = found.noisy and model.fixed is None and capability(model.network, MaskedNetwork) is not None
         if self.masks == "weights" or (self.masks == "auto" and (self.concrete or not able)):
             return "weights"
         if not able:
@@ -124,7 +125,7 @@ class MCDropout(Method):
     def _rate(self, network: Any, way: str) -> Any:
         if way == "weights":
             return RATE if self.rate is None else self.rate
-        told = {r for r in getattr(network, "dropout_rates", None) or () if r > 0}
+        told = {r for r in dropout_rates(network) if r > 0}
         if len(told) > 1:
             raise Refusal(
                 f"The network's dropout layers have the rates {sorted(told)}, and which of them belongs to which "
@@ -212,7 +213,7 @@ class MCDropout(Method):
         whole = model.complete(params)
         bound = model.prior.bind(model.network.info(whole["network"]), whole["prior"])
         rest = model.prior.log_hyperprior(whole["prior"]) + model.likelihood.log_prior(whole["likelihood"])
-        moments = bound.gaussian() if hasattr(bound, "gaussian") else None
+        moments = gaussian_moments(bound)
         if moments is None:
             return rest + bound.log_prob(with_masks(whole["network"], masks, rows))
 

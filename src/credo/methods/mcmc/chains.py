@@ -1,5 +1,6 @@
 """What all Markov chains on the full batch share: one state, window adaptation as ordinary steps, and draws."""
 
+from abc import abstractmethod
 from typing import Any
 
 import jax
@@ -83,9 +84,9 @@ class ChainMethod(Method):
 
         return log_density
 
+    @abstractmethod
     def start(self, key: jax.Array, layout: Layout, params: PyTree, log_density: Any) -> Any:
         """BlackJAX's state of a chain that starts at these parameters."""
-        raise TypeError(f"{type(self).__name__} does not say how its chains start")
 
     def _tuner(self, dims: int) -> tuple[Any, Any, Any]:
         """(init, update, final) of the step size: dual averaging to the acceptance that is aimed at."""
@@ -106,9 +107,9 @@ class ChainMethod(Method):
         adaptation = (tuned, mass, windows, jnp.zeros((), jnp.int32))
         return ChainState(chain, step_size, inverse, adaptation, variables.state, layout)
 
+    @abstractmethod
     def transition(self, key: Any, log_density: Any, state: ChainState) -> tuple[Any, Any]:
         """One transition of the kernel: BlackJAX's new state, and what `metrics` and the warm-up need of it."""
-        raise TypeError(f"{type(self).__name__} does not say its transition")
 
     def metrics(self, chain: Any, info: Any) -> dict[str, jax.Array]:
         """What the trace keeps of a transition."""

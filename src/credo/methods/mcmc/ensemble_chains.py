@@ -4,7 +4,7 @@ import dataclasses
 from typing import Any
 
 from credo.core.checks import whole
-from credo.core.method import Method
+from credo.core.method import Method, PartsMethod
 from credo.core.tree import leaf, struct
 from credo.errors import InputError
 from credo.methods.ensembles.early_stopping import EarlyStopping
@@ -14,7 +14,7 @@ ENERGY_VARIANCE = 1e-2  # larger than MCLMC's own: on held-out rows short chains
 
 
 @struct
-class EnsembleChains(Method):
+class EnsembleChains(PartsMethod):
     """One chain from each member of an early-stopped deep ensemble (D6).
 
     An optimiser finds a mode of its own for every member far sooner than a chain would wander there; a chain then draws

@@ -10,6 +10,7 @@ from blackjax.smc.resampling import systematic
 from jax.scipy.special import logsumexp
 
 from credo.core.batch import Batch
+from credo.core.distribution import ParamDistribution
 from credo.core.method import Info, Method, Phase
 from credo.core.model import Model, inferring
 from credo.core.network import Variables
@@ -117,7 +118,7 @@ class ImportanceSampling(Method):
         q = self.source
         if self.proposal != "given":
             return
-        if not isinstance(q, WeightPosterior) or q.available is not None or not hasattr(q, "log_prob"):
+        if not isinstance(q, WeightPosterior) or q.available is not None or not isinstance(q, ParamDistribution):
             raise Refusal(
                 "The proposal has no density over weights, so that weights p/q cannot be had: give the posterior of a "
                 'variational or Laplace fit, or "prior".'

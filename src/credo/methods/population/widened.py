@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from jax.scipy.special import gammaln
 
+from credo.core.capabilities import CentredPosterior, capability
 from credo.core.network import Variables
 from credo.core.tree import size, take
 from credo.core.typing import PyTree
@@ -51,7 +52,7 @@ def log_density_of(q: Any, params: PyTree, inflate: Any, tails: Any) -> jax.Arra
 
 
 def _centre(q: Any) -> PyTree:
-    if not hasattr(q, "mean") or q.members > 1:
+    if capability(q, CentredPosterior) is None or q.members > 1:
         raise Refusal(
             "Only a proposal that is one Gaussian can be widened; this one is a mixture or has another shape: leave "
             "inflate and tails out."

@@ -1,6 +1,7 @@
 """What all stochastic-gradient samplers share: the phases, the gradient, the schedule of steps, and draws."""
 
 import dataclasses
+from abc import abstractmethod
 from typing import Any
 
 import jax
@@ -125,9 +126,9 @@ class StochasticMethod(Method):
         """The momentum before the first step."""
         return ()
 
+    @abstractmethod
     def choose(self, land: Landscape) -> StepChoice:
         """Step size and friction for what the pilot found."""
-        raise TypeError(f"{type(self).__name__} does not say its step size")
 
     def square(self, probe: PyTree, gradient: PyTree, product: PyTree) -> PyTree:
         """What the pilot averages for the preconditioner: (HDz)², whose mean is Σ_j H_ij² D_j²."""
@@ -137,9 +138,9 @@ class StochasticMethod(Method):
         """D = P^½ after a round that began with `scale`: rows of DHD are to be equally long."""
         return jax.tree.map(lambda s, d: jnp.sqrt(d) * (s + TINY) ** -0.25, square, scale)
 
+    @abstractmethod
     def move(self, noise: PyTree, gradient: PyTree, state: StochasticState, rate: jax.Array) -> tuple[PyTree, PyTree]:
         """New position and momentum; `rate` multiplies the simulated time squared (SGHMC) or the time (SGLD)."""
-        raise TypeError(f"{type(self).__name__} does not say how it moves")
 
     # ------------------------------------------------------------------ the contract
     def _map(self) -> MAP:

@@ -1,6 +1,7 @@
 """What `gibbs` and `reversible_jump` share: which models they take, the state of a chain, and draws."""
 
 import dataclasses
+from abc import abstractmethod
 from typing import Any
 
 import jax
@@ -8,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from credo.core.batch import Batch
+from credo.core.capabilities import sum_of_nodes
 from credo.core.method import Info, Method, Phase
 from credo.core.model import Model, inferring
 from credo.core.network import Variables
@@ -103,15 +105,15 @@ class ShallowMethod(Method):
         return draw_all(key_all, wanted) | {"key": key_spare}
 
     # ------------------------------------------------------------------ what a subclass says
+    @abstractmethod
     def nodes_wanted(self, model: Model, state: ShallowState) -> Wanted:
         """The randomness of one `update_nodes`."""
-        raise TypeError(f"{type(self).__name__} does not say how its nodes move")
 
+    @abstractmethod
     def update_nodes(
         self, variates: PyTree, nodes: Nodes, rows: Rows, view: PriorView, state: ShallowState
     ) -> tuple[Place, Walk, dict[str, jax.Array]]:
         """New nodes given the hyper-parameters alone, the walk that has learned from it, and metrics."""
-        raise TypeError(f"{type(self).__name__} does not say how its nodes move")
 
     masked = False  # True: some nodes may be inactive
 
@@ -185,7 +187,7 @@ def nodes_of(model: Model) -> Nodes:
     """How the model's network is a sum of nodes, or a refusal."""
     if model.fixed is not None:
         raise Refusal("Coefficients are integrated out all together, so this method holds no parameter fixed.")
-    nodes = model.network.nodes() if hasattr(model.network, "nodes") else None
+    nodes = sum_of_nodes(model.network)
     if nodes is None:
         raise Refusal(
             "This method moves the nodes of one hidden layer one at a time, so the network must be a sum of nodes: "

@@ -11,7 +11,8 @@ from credo.core.tree import path_string
 from credo.core.typing import PyTree
 from credo.errors import Refusal
 from credo.methods.shallow.marginal import Coefficients
-from credo.priors.elementwise import ElementDensity
+from credo.priors.by_path import Pieces
+from credo.priors.elementwise import ElementDensity, Elementwise
 from credo.priors.node_hierarchy import BoundNodes
 
 
@@ -122,9 +123,9 @@ def _paths(params: PyTree) -> list[str]:
 
 def _density(bound: Any, path: str) -> ElementDensity | None:
     """The density of the entries of one array, where the prior is a product of such."""
-    if hasattr(bound, "owners"):
+    if isinstance(bound, Pieces):
         return _density(bound.parts[bound.owners[bound.names.index(path)]], path)
-    if not hasattr(bound, "densities"):
+    if not isinstance(bound, Elementwise):
         return None
     leaves = jax.tree_util.tree_flatten_with_path(bound.densities, is_leaf=lambda x: isinstance(x, ElementDensity))[0]
     return {path_string(at): density for at, density in leaves}.get(path)

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from credo.core.batch import Batch
+from credo.core.capabilities import FlipoutNetwork, LocalNetwork, capability, required
 from credo.core.method import Info, Method, Phase
 from credo.core.model import Model
 from credo.core.network import Variables
@@ -26,7 +27,7 @@ from credo.methods.variational.state import (
 )
 
 MEANS = ("start", "init", "prior", "map")
-NEEDS = {"local": "apply_local", "flipout": "apply_flipout"}  # estimator → what the network must offer
+NEEDS = {"local": LocalNetwork, "flipout": FlipoutNetwork}  # estimator → what the network must offer
 
 
 @struct
@@ -112,7 +113,7 @@ class BayesByBackprop(Method):
                 f'estimator="{self.estimator}" draws every row apart, which is known for family="mean_field" without '
                 'path_gradient only: use estimator="weights".'
             )
-        if not hasattr(model.network, NEEDS[self.estimator]):
+        if capability(model.network, NEEDS[self.estimator]) is None:
             name = {"local": "local reparameterisation", "flipout": "flipout estimator"}[self.estimator]
             raise Refusal(
                 f"The {name} needs a network that can draw every row's pre-activations, which "
@@ -236,10 +237,10 @@ class BayesByBackprop(Method):
         mean = model.complete(unravel(parts["mean"]) | parts["points"])["network"]
         if self.estimator == "local":
             std = unravel(jax.tree.map(jnp.exp, parts["log_std"]))["network"]
-            outputs = model.network.apply_local(mean, std, batch.inputs, key)  # type: ignore[attr-defined]
+            outputs = required(model.network, LocalNetwork).apply_local(mean, std, batch.inputs, key)
         else:
             moved = jax.tree.map(jnp.subtract, model.complete(params)["network"], mean)
-            outputs = model.network.apply_flipout(mean, moved, batch.inputs, key)  # type: ignore[attr-defined]
+            outputs = required(model.network, FlipoutNetwork).apply_flipout(mean, moved, batch.inputs, key)
         return model.likelihood.log_prob(model.complete(params)["likelihood"], outputs, batch.targets), state.network
 
     def _map_step(

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from credo.core.capabilities import mode
 from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.posterior import Draws, WeightPosterior
@@ -14,6 +15,7 @@ from credo.core.tree import leaf, num_bytes, path_string, struct, take
 from credo.core.typing import PyTree
 from credo.networks import MLP
 from credo.posteriors import ActivationDropout, GaussianWeights, Linearised, Samples
+from credo.posteriors.subset import SubsetPosterior
 
 # Posteriors that predict with whole networks, one for each draw of the weights.
 WHOLE = (WeightPosterior.outputs, GaussianWeights.outputs, Linearised.outputs)
@@ -56,7 +58,7 @@ class Around:
 
 def drawn(posterior: Any, model: Model, key: jax.Array, num: int | None) -> Drawn | None:
     """The draws; None where the posterior predicts in another way than by draws of weights."""
-    if not isinstance(posterior, WeightPosterior) or getattr(posterior, "mode", "") == "probit":
+    if not isinstance(posterior, WeightPosterior) or mode(posterior) == "probit":
         return None
     members, draws = posterior.num_draws(num)
     linear = isinstance(posterior, GaussianWeights | Linearised) and posterior.mode == "linearised"
@@ -70,7 +72,7 @@ def drawn(posterior: Any, model: Model, key: jax.Array, num: int | None) -> Draw
     plan = posterior._plan(key, num)
     if isinstance(posterior, ActivationDropout) and type(model.network) is MLP:
         params = _masked(posterior, model, plan)
-    elif type(posterior).outputs in WHOLE or getattr(posterior, "whole", False):
+    elif type(posterior).outputs in WHOLE or (isinstance(posterior, SubsetPosterior) and posterior.whole):
         params = posterior.draws(*plan).params if posterior.on_disk else _one_by_one(posterior, plan)
         params = jax.vmap(model.complete)(params)
     else:

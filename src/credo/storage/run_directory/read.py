@@ -13,6 +13,7 @@ import credo
 from credo.core import mixture
 from credo.core.checks import a_place
 from credo.core.model import Model
+from credo.core.network import Network
 from credo.core.numeric import has_nan
 from credo.core.posterior import Posterior
 from credo.core.predict import FEW_ROWS, is_shape, output_shapes
@@ -174,7 +175,7 @@ def _given(network: Any, described: dict[str, Any], folder: Path) -> Any:
             f"The run {folder} was made with your own network ({described['class']}), which is code and not in the "
             "files: pass it, credo.load(run, network=…)."
         )
-    if not hasattr(network, "apply"):
+    if not isinstance(network, Network):
         raise InputError(f"network= expects what the model was made with, such as credo.from_flax(…), got {network!r}.")
     return network
 

@@ -29,6 +29,7 @@ import numpy as np
 
 import credo
 from credo.core.model import Model
+from credo.core.posterior import WeightPosterior
 from credo.core.tree import take
 from credo.errors import Refusal
 from credo.storage import serialisation as codec
@@ -154,7 +155,7 @@ def _adapted(model: Model) -> bool:
 
 def _parameters(fit: Fit) -> dict[str, list[int]] | None:
     """Paths and shapes of the network's parameters, None where the posterior has no weights."""
-    if not hasattr(fit.posterior, "sample"):
+    if not isinstance(fit.posterior, WeightPosterior):
         return None
 
     def one(posterior: Any, model: Model) -> Any:

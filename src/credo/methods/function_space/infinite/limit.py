@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from credo.core.capabilities import FullyConnectedNetwork, capability, gaussian_moments
 from credo.core.model import Model
 from credo.core.network import ParamInfo
 from credo.errors import Refusal
@@ -78,7 +79,8 @@ def check_limit(model: Model) -> None:
 
 def _perceptron(model: Model) -> tuple[str, list[str]]:
     """(activation, names of layers) of a fully connected network."""
-    said = getattr(model.network, "fully_connected", lambda: None)()
+    able = capability(model.network, FullyConnectedNetwork)
+    said = None if able is None else able.fully_connected()
     if said is None:
         raise Refusal(
             "The infinite-width limit is known here for fully connected networks without masks, "
@@ -102,7 +104,7 @@ def _scales(prior: Any, layers: list[str], width: int, num_inputs: int) -> dict[
             "This prior has hyper-parameters, which stay random at infinite width: the limit is a mixture of Gaussian "
             "processes and not one of them; take fan_in_normal, whose scale the evidence can choose."
         )
-    pair = prior.bind(infos, hyper).gaussian()
+    pair = gaussian_moments(prior.bind(infos, hyper))
     if pair is None:
         raise Refusal(
             "The closed forms of infinite layers need normal weights, and this prior has others: take fan_in_normal."

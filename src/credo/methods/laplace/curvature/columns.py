@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 
+from credo.core.capabilities import CurvedLikelihood, FactoredLikelihood, capability
 from credo.core.likelihood import Likelihood
 from credo.core.typing import PyTree
 from credo.methods.laplace.curvature.output import class_columns, output_curvature
@@ -47,9 +48,9 @@ def output_columns(
     if kind == "fisher":
         drawn = jax.lax.stop_gradient(likelihood.sample(key, params, outputs))
         columns = jax.grad(lambda f: likelihood.log_prob(params, f, drawn).sum())(outputs)[None]
-    elif hasattr(likelihood, "curvature_columns"):
-        columns = likelihood.curvature_columns(params, outputs)
-    elif likelihood.kind == "classes" and not hasattr(likelihood, "curvature"):
+    elif (factored := capability(likelihood, FactoredLikelihood)) is not None:
+        columns = factored.curvature_columns(params, outputs)
+    elif likelihood.kind == "classes" and capability(likelihood, CurvedLikelihood) is None:
         columns = class_columns(likelihood, params, outputs)
     else:
         columns = square_root(output_curvature(likelihood, params, outputs, targets).astype(outputs.dtype))

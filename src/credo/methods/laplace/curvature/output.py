@@ -5,6 +5,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from credo.core.capabilities import CurvedLikelihood, capability
 from credo.core.typing import PyTree
 
 
@@ -23,8 +24,9 @@ def output_curvature(likelihood: Any, params: PyTree, outputs: jax.Array, target
         outputs: f [n, out].
         targets: y, in the likelihood's own form.
     """
-    if hasattr(likelihood, "curvature"):
-        return likelihood.curvature(params, outputs)
+    curved = capability(likelihood, CurvedLikelihood)
+    if curved is not None:
+        return curved.curvature(params, outputs)
     if likelihood.kind == "classes":
         columns = class_columns(likelihood, params, outputs)
         return jnp.einsum("cni,cnj->nij", columns, columns)

@@ -7,12 +7,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from credo.core.capabilities import FactoredSpread, gaussian_moments, offers
 from credo.core.model import Model
 from credo.core.network import ParamInfo, Variables
 from credo.core.tree import take
 from credo.core.typing import PyTree
 from credo.errors import Refusal
 from credo.methods.laplace.curvature.paths import Arrays, arrays, flat, replaced, unflat
+from credo.posteriors import GaussianWeights
+from credo.priors.as_prior import AsPrior, Weights
+from credo.priors.by_path import ByPath, Pieces
+from credo.priors.centred_on import CentredOn
+from credo.priors.elementwise import ElementDensity, Elementwise, ElementwisePrior
 
 
 class LocalPrior(NamedTuple):
@@ -76,8 +82,8 @@ def local_prior(model: Model, variables: Variables, paths: Sequence[str], struct
 
 def check_prior(prior: Any) -> None:
     """Refuse a prior whose log density has no curvature anywhere: it says nothing about the spread."""
-    for part in getattr(prior, "priors", (prior,)):
-        if not hasattr(part, "density") or hasattr(part, "centre") or hasattr(part, "distribution"):
+    for part in prior.priors if isinstance(prior, ByPath) else (prior,):
+        if not isinstance(part, ElementwisePrior) or isinstance(part, CentredOn | AsPrior):
             continue
         density = part.density(ParamInfo("kernel", "kernel", 1, 1, (1,)))
         if density.gaussian is None and float(jax.grad(jax.grad(density.log_prob))(0.3)) == 0.0:
@@ -104,30 +110,27 @@ def _bound(model: Model, variables: Variables) -> Any:
 
 def _moments(bound: Any) -> tuple[PyTree, PyTree] | None:
     """Means and standard deviations of a product of normals, else None."""
-    moments = bound.gaussian() if hasattr(bound, "gaussian") else None
-    inner = getattr(bound, "distribution", None)
-    if moments is not None or inner is None or not hasattr(inner, "product"):
-        return moments
-    return inner.product()
+    if isinstance(bound, Weights) and isinstance(bound.distribution, GaussianWeights):
+        return bound.distribution.product()
+    return gaussian_moments(bound)
 
 
 def _factors(bound: Any) -> tuple[PyTree, Any] | None:
     """Mean and spread of a posterior with Kronecker factors that became the prior, else None."""
-    inner = getattr(bound, "distribution", None)
-    spread = getattr(inner, "spread", None)
-    if inner is None or not hasattr(spread, "precision") or inner.members > 1:
+    inner = bound.distribution if isinstance(bound, Weights) else None
+    if not isinstance(inner, GaussianWeights) or inner.members > 1 or not offers(inner.spread, FactoredSpread):
         return None
-    return take(inner.mean["network"], 0), take(spread, 0)
+    return take(inner.mean["network"], 0), take(inner.spread, 0)
 
 
 def _densities(bound: Any) -> list[Any] | None:
     """The densities of single entries where the prior is a product of them."""
-    if hasattr(bound, "parts"):
+    if isinstance(bound, Pieces):
         each = [_densities(part) for part in bound.parts]
         return None if any(d is None for d in each) else [x for d in each for x in d or ()]
-    if not hasattr(bound, "densities"):
+    if not isinstance(bound, Elementwise):
         return None
-    return jax.tree.leaves(bound.densities, is_leaf=lambda x: hasattr(x, "gaussian"))
+    return jax.tree.leaves(bound.densities, is_leaf=lambda x: isinstance(x, ElementDensity))
 
 
 def _elementwise(bound: Any) -> bool:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from credo.core.capabilities import DenseNetwork, TappedNetwork, capability
 from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.tree import Select, matches, struct
@@ -83,8 +84,9 @@ def find_taps(model: Model, variables: Variables, inputs: PyTree) -> Taps:
         ['hidden_0/kernel', 'output/kernel']
     """
     free = arrays(variables.params["network"])
-    if hasattr(model.network, "dense_layers"):
-        layers = [Layer(*facts) for facts in model.network.dense_layers()]
+    dense = capability(model.network, DenseNetwork)
+    if dense is not None:
+        layers = [Layer(*facts) for facts in dense.dense_layers()]
         problems: dict[str, str] = {}
         last: str | None = layers[-1].kernel
     else:
@@ -138,8 +140,9 @@ def tapped(model: Model, variables: Variables, inputs: PyTree, layers: Iterable[
         shifts[layer.kernel] = jnp.zeros((rows, kernel.shape[0 if layer.rows_out else 1]), kernel.dtype)
 
     def run(shifts: Arrays) -> tuple[jax.Array, Arrays]:
-        if hasattr(model.network, "apply_tapped"):
-            return model.network.apply_tapped(network, inputs, shifts)
+        able = capability(model.network, TappedNetwork)
+        if able is not None:
+            return able.apply_tapped(network, inputs, shifts)
         closed, ordered, rest = _program(model, variables, inputs)
         outputs, reader, _ = read_program(closed, ordered, rest, rows, shifts)
         return outputs, {path: reader.inputs[path] for path in shifts}

@@ -1,0 +1,411 @@
+"""What a network, a prior, a likelihood or a posterior may offer beyond its contract, and how methods ask for it.
+
+Each capability is a protocol: a part offers it by having the members, also a part of your own that derives from nothing
+of credo. `capability(part, kind)` gives the part back as one that offers `kind`, or None.
+"""
+
+from collections.abc import Iterable
+from inspect import get_annotations
+from typing import Any, Protocol, TypeVar
+
+import jax
+
+from credo.core.network import Variables
+from credo.core.nodes import Nodes
+from credo.core.typing import PyTree
+from credo.errors import Refusal
+
+T = TypeVar("T")
+
+
+class Wrapper:
+    """A part around another part, which says itself what the two of them offer."""
+
+    def offering(self, kind: type) -> Any:
+        """The part that offers the capability: this one, the inner one, or None."""
+        raise NotImplementedError
+
+    @property
+    def unchanged(self) -> Any:
+        """The part that predicts as this one does, without what acts on its inputs in training alone."""
+        return self
+
+
+def lacks(part: Any, members: Iterable[str]) -> list[str]:
+    """Those of the members that the part does not have."""
+    return [name for name in members if not hasattr(part, name)]
+
+
+def members(kind: type) -> list[str]:
+    """The members of a capability's protocol."""
+    return [name for name in {**vars(kind), **get_annotations(kind)} if not name.startswith("_")]
+
+
+def offers(part: Any, kind: type) -> bool:
+    """Has the part itself all members of the capability? `isinstance` would not see those of a `__getattr__`."""
+    return not lacks(part, members(kind))
+
+
+def capability(part: Any, kind: type[T]) -> T | None:
+    """The part, or the one that it is around, as one that offers the capability; None where neither does.
+
+    Example:
+        >>> import credo
+        >>> capability(credo.networks.mlp([4]), DenseNetwork).dense_layers()[0]
+        ('hidden_0/kernel', 'hidden_0/bias', True)
+        >>> capability(credo.networks.shallow(4), MaskedNetwork) is None
+        True
+    """
+    if isinstance(part, Wrapper):
+        return part.offering(kind)
+    return part if offers(part, kind) else None
+
+
+def required(part: Any, kind: type[T]) -> T:
+    """The same, refused with a sentence where neither offers it."""
+    able = capability(part, kind)
+    if able is None:
+        raise Refusal(f"This needs what a {type(part).__name__} does not offer: {', '.join(members(kind))}.")
+    return able
+
+
+# ---------------------------------------------------------------------------------------------------------- networks
+class PretrainedNetwork(Protocol):
+    """`pretrained`: True where `init` gives weights that were trained before, which every member then starts from.
+
+    Default: False. Used by `credo.fit`, which refuses methods whose members need different starts.
+    """
+
+    @property
+    def pretrained(self) -> bool: ...
+
+
+class DropoutNetwork(Protocol):
+    """`dropout_rates`: the rate of each dropout layer; None or () where it has none or does not know.
+
+    Default: (). Used by `mc_dropout` with masks="activations", which otherwise asks for `rate`.
+    """
+
+    @property
+    def dropout_rates(self) -> tuple[float, ...] | None: ...
+
+
+class MaskedNetwork(Protocol):
+    """`apply_masked(variables, inputs, key)`: outputs under one draw of the dropout masks, the same for every row.
+
+    Default: none; `mc_dropout` then masks rows of weights.
+    """
+
+    def apply_masked(self, variables: Variables, inputs: PyTree, key: jax.Array) -> jax.Array: ...
+
+
+class LocalNetwork(Protocol):
+    """`apply_local(mean, std, inputs, key)`: outputs with every pre-activation drawn from its own Gaussian.
+
+    Default: none. Used by `bayes_by_backprop` with estimator="local" (Kingma, Salimans and Welling, 2015).
+    """
+
+    def apply_local(self, mean: PyTree, std: PyTree, inputs: PyTree, key: jax.Array) -> jax.Array: ...
+
+
+class FlipoutNetwork(Protocol):
+    """`apply_flipout(mean, moved, inputs, key)`: outputs with other signs of one perturbation for every row.
+
+    Default: none. Used by `bayes_by_backprop` with estimator="flipout" (Wen et al., 2018).
+    """
+
+    def apply_flipout(self, mean: PyTree, moved: PyTree, inputs: PyTree, key: jax.Array) -> jax.Array: ...
+
+
+class DenseNetwork(Protocol):
+    """`dense_layers()`: (path of kernel, path of bias, is the kernel [out, in]?) of every layer, in order.
+
+    Default: layers are read from the network's program. Used by `laplace`, `last_layer` and all that needs curvature.
+    """
+
+    def dense_layers(self) -> list[tuple[str, str, bool]]: ...
+
+
+class TappedNetwork(Protocol):
+    """`apply_tapped(params, inputs, shifts)`: outputs with `shifts` added before each activation, and each layer's
+    inputs, both by the paths of kernels.
+
+    Default: the network's program is run with taps in it. Used where `dense_layers` is.
+    """
+
+    def apply_tapped(self, params: PyTree, inputs: PyTree, shifts: PyTree) -> tuple[jax.Array, PyTree]: ...
+
+
+class NodeNetwork(Protocol):
+    """`nodes()`: how the parameters make a sum of nodes (`credo.core.nodes.Nodes`), or None.
+
+    Default: None. Needed by `gibbs` and `reversible_jump`; used by effects and reports for the inputs that are on.
+    """
+
+    def nodes(self) -> Nodes | None: ...
+
+
+class FullyConnectedNetwork(Protocol):
+    """`fully_connected()`: (name of the activation, names of the layers) of a perceptron without masks, or None.
+
+    Default: None. Needed by `nngp` and `ntk`, the limits of infinite width.
+    """
+
+    def fully_connected(self) -> tuple[str, list[str]] | None: ...
+
+
+def pretrained(network: Any) -> bool:
+    """Does `init` give weights that were trained before?"""
+    able = capability(network, PretrainedNetwork)
+    return able is not None and able.pretrained
+
+
+def dropout_rates(network: Any) -> tuple[float, ...]:
+    """The rates of the network's dropout layers, as far as it knows them."""
+    able = capability(network, DropoutNetwork)
+    return () if able is None else tuple(able.dropout_rates or ())
+
+
+def sum_of_nodes(network: Any) -> Nodes | None:
+    """How the network's parameters make a sum of nodes; None where they do not."""
+    able = capability(network, NodeNetwork)
+    return None if able is None else able.nodes()
+
+
+# ------------------------------------------------------------------------------------------------------------ priors
+class GaussianDistribution(Protocol):
+    """`gaussian()` of what a prior's `bind` gives: trees of means and standard deviations where all weights are normal
+    and independent, else None.
+
+    Default: None. Used for a KL in closed form (`bayes_by_backprop`, `mc_dropout`), by `laplace` to scale a prior by
+    the evidence, by `nngp`, and by continual learning.
+    """
+
+    def gaussian(self) -> tuple[PyTree, PyTree] | None: ...
+
+
+class PartialPrior(Protocol):
+    """`bind_part(info, params)`: the distribution over only those weights that `info` names.
+
+    Default: `bind`. Used by `by_path`, for priors whose `bind` checks that all weights of a network are there.
+    """
+
+    def bind_part(self, info: PyTree, params: PyTree) -> Any: ...
+
+
+def gaussian_moments(distribution: Any) -> tuple[PyTree, PyTree] | None:
+    """Trees of means and standard deviations of a bound prior that is a product of normals, else None."""
+    able = capability(distribution, GaussianDistribution)
+    return None if able is None else able.gaussian()
+
+
+# ------------------------------------------------------------------------------------------------------- likelihoods
+class CurvedLikelihood(Protocol):
+    """`curvature(params, outputs)`: E_y[−∂² log p/∂f∂f'] [n, out, out], the expected Fisher information.
+
+    Default: by autodiff, exactly for classes and at the row's own target otherwise. Used by `laplace`, `last_layer`,
+    `nngp` and all that needs the generalised Gauss-Newton matrix.
+    """
+
+    def curvature(self, params: PyTree, outputs: jax.Array) -> jax.Array: ...
+
+
+class FactoredLikelihood(Protocol):
+    """`curvature_columns(params, outputs)`: columns [columns, n, out] whose outer products sum to the curvature.
+
+    Default: a square root of the curvature. Used by `laplace` with Kronecker factors.
+    """
+
+    def curvature_columns(self, params: PyTree, outputs: jax.Array) -> jax.Array: ...
+
+
+class NormalLikelihood(Protocol):
+    """`normal`: True where y given f and ν is normal, entry by entry.
+
+    Default: False. Used by scores, which then have closed forms.
+    """
+
+    @property
+    def normal(self) -> bool: ...
+
+
+class InferredLikelihood(Protocol):
+    """`inferred`: True where ν has a prior, and so a posterior of its own.
+
+    Default: False. Used by methods that take ν at its mode and say so, and by continual learning, which hands it on.
+    """
+
+    @property
+    def inferred(self) -> bool: ...
+
+
+class NamedLikelihood(Protocol):
+    """`learns`: what ν is, in words.
+
+    Default: "noise". Used by notes in `Fit.status`.
+    """
+
+    @property
+    def learns(self) -> str: ...
+
+
+class FlooredLikelihood(Protocol):
+    """`floor`: the smallest σ that the outputs can ask for.
+
+    Default: none. Used by diagnostics, which tell when the noise lies at it.
+    """
+
+    @property
+    def floor(self) -> Any: ...
+
+
+class PredictingLikelihood(Protocol):
+    """`predicts`: False where it describes no targets, so that diagnostics look at θ and not at predictions.
+
+    Default: True.
+    """
+
+    @property
+    def predicts(self) -> bool: ...
+
+
+def has_posterior(likelihood: Any) -> bool:
+    """Has ν a posterior of its own? False where it is known, empty or a point, or where the likelihood does not say."""
+    able = capability(likelihood, InferredLikelihood)
+    return able is not None and bool(able.inferred)
+
+
+def is_normal(likelihood: Any) -> bool:
+    """Is y given f and ν normal, entry by entry?"""
+    able = capability(likelihood, NormalLikelihood)
+    return able is not None and bool(able.normal)
+
+
+def predicts(likelihood: Any) -> bool:
+    """Does the likelihood describe targets, so that there is something to predict?"""
+    able = capability(likelihood, PredictingLikelihood)
+    return able is None or able.predicts
+
+
+def learned_name(likelihood: Any) -> str:
+    """What the likelihood's own parameters are, in words."""
+    able = capability(likelihood, NamedLikelihood)
+    return "noise" if able is None else str(able.learns)
+
+
+# -------------------------------------------------------------------------------------------------------- posteriors
+class StoredPosterior(Protocol):
+    """`available`: stored draws of each member, None where draws are made afresh. `log_weights`: their log weights
+    [member, draw], None where all weigh the same. `on_disk`: True where they are memory maps.
+
+    Default: None, None and False. `WeightPosterior` has them.
+    """
+
+    @property
+    def available(self) -> int | None: ...
+
+    @property
+    def log_weights(self) -> jax.Array | None: ...
+
+    @property
+    def on_disk(self) -> bool: ...
+
+
+class CentredPosterior(Protocol):
+    """`mean`: the centre of each member, as parameters with a leading axis. `points`: parameters without a spread.
+
+    Default: none. Used where a fit starts at a posterior, where a proposal is widened, and by attacks.
+    """
+
+    @property
+    def mean(self) -> PyTree: ...
+
+    @property
+    def points(self) -> PyTree: ...
+
+
+class MarginalPosterior(Protocol):
+    """`marginal(select)`: the distribution of the weights that the globs match, alone.
+
+    Default: none. Used by `as_prior` under `by_path`.
+    """
+
+    def marginal(self, select: Any) -> Any: ...
+
+
+class IndependentSpread(Protocol):
+    """`independent`: True where single weights are independent; `std`: their standard deviations, by path.
+
+    Default: False. The spread of a `GaussianWeights` may offer it: it can then become a prior of any method.
+    """
+
+    independent: bool
+    std: dict[str, Any]
+
+
+class FactoredSpread(Protocol):
+    """`precision(kernel)`: the Kronecker factors of the inverse covariance of a layer, by the path of its kernel.
+
+    Default: none. The spread of a `GaussianWeights` may offer it: `laplace` then keeps the factors of a prior.
+    """
+
+    def precision(self, kernel: str) -> tuple[jax.Array, jax.Array, jax.Array]: ...
+
+
+class RenewablePosterior(Protocol):
+    """`renewed(mean, std)`: the same with the weights at these paths N(mean, std²), independent of all others.
+
+    Default: none. Used by continual learning, for the arrays that a task brings.
+    """
+
+    def renewed(self, mean: Any, std: Any) -> Any: ...
+
+
+class EvidencePosterior(Protocol):
+    """`log_evidence`: an estimate of log p(D) [member], or None.
+
+    Default: None. Used by `compare`.
+    """
+
+    @property
+    def log_evidence(self) -> Any: ...
+
+
+class ModalPosterior(Protocol):
+    """`mode`: how it predicts: "sampled", "linearised" or "probit".
+
+    Default: by draws of weights. Used by exports and effects.
+    """
+
+    @property
+    def mode(self) -> str: ...
+
+
+def stored_draws(posterior: Any) -> int | None:
+    """How many draws of each member the posterior stores; None where draws are made afresh."""
+    able = capability(posterior, StoredPosterior)
+    return None if able is None else able.available
+
+
+def log_weights(posterior: Any) -> jax.Array | None:
+    """Log weights of the stored draws [member, draw]; None where all weigh the same."""
+    able = capability(posterior, StoredPosterior)
+    return None if able is None else able.log_weights
+
+
+def on_disk(posterior: Any) -> bool:
+    """Are the stored draws memory maps?"""
+    able = capability(posterior, StoredPosterior)
+    return able is not None and able.on_disk
+
+
+def points(posterior: Any) -> PyTree:
+    """Parameters of a posterior with a centre that have no spread; none for all others."""
+    able = capability(posterior, CentredPosterior)
+    return None if able is None else able.points
+
+
+def mode(posterior: Any) -> str:
+    """How the posterior predicts; "" where it does not say."""
+    able = capability(posterior, ModalPosterior)
+    return "" if able is None else able.mode
