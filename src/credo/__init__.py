@@ -89,11 +89,12 @@ def __getattr__(name: str) -> Any:
 
     if name not in _NAMES and name not in _MODULES and _new_name(f"credo.{name}") is None:
         raise AttributeError(f"module 'credo' has no attribute {name!r}")
+    from credo.registry import load
     from credo.runtime import configure
 
     configure()
     if name in _NAMES:
-        return getattr(importlib.import_module(_NAMES[name]), name)
+        return load(f"{_NAMES[name]}:{name}")
     return importlib.import_module(_MODULES.get(name, f"credo.{name}"))
 
 

@@ -12,6 +12,8 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
+from credo.registry import load
+
 SHORT = {
     "audit": "evaluation.audit",
     "baselines": "evaluation.baselines",
@@ -135,7 +137,7 @@ def old_name(module: str, name: str) -> Any:
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
     warnings.warn(f"{module}.{name} is {new} now.", DeprecationWarning, stacklevel=_depth())
     place, _, name = new.rpartition(".")
-    return getattr(importlib.import_module(place), name)
+    return load(f"{place}:{name}")
 
 
 def install() -> None:

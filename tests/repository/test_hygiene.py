@@ -160,3 +160,34 @@ def test_jax_is_not_imported(code):
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
     assert result.stdout.rstrip().endswith("imported:"), result.stdout.splitlines()[-1]
+
+
+# Where code may ask whether a name is there: what is asked is no part of credo, or reading names is the task itself.
+PROBES = {
+    "core/capabilities.py": "the place where parts are asked what they offer",
+    "core/short.py": "arrays and functions of any library, for a repr",
+    "core/tree.py": "the fields of any dataclass",
+    "core/noise.py": "a cipher that JAX promises to nobody",
+    "core/pieces.py": "a call that only some systems have",
+    "core/programs.py": "compiled functions of JAX among the values of a module",
+    "cli/main.py": "errors of click, which typer may bring along under another name",
+    "registry/table.py": "the one place that loads a class by its address",
+    "runtime.py": "JAX's configuration and Python's importers",
+    "storage/export/portable/cells.py": "tables of any library, in a file that travels alone",
+    "storage/sealed.py": "flags that only some systems have",
+    "training/fingerprint.py": "functions of any library, by their names",
+}
+
+
+def probes(tree: ast.AST) -> list[int]:
+    """Lines that ask an object whether it has an attribute of some name."""
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
+    return [node.lineno for node in calls if node.func.id in ("hasattr", "getattr")]  # type: ignore[attr-defined]
+
+
+def test_parts_are_asked_by_type_and_not_by_attribute():
+    source = ROOT / "src" / "credo"
+    found = {str(path.relative_to(source)): probes(ast.parse(path.read_text(encoding="utf-8"))) for path in SOURCE}
+    found = {name: lines for name, lines in found.items() if lines and not name.startswith("adapters/")}
+    assert found.keys() == PROBES.keys()
+    assert probes(ast.parse("hasattr(network, 'apply_masked')"))

@@ -78,9 +78,9 @@ def _fail(sentence: str) -> int:
 
 def _usage(error: Any) -> str:
     """A sentence for a wrong command line."""
-    context = getattr(error, "ctx", None)
+    context = vars(error).get("ctx")
     path = context.command_path if context is not None else "credo"
-    option = getattr(error, "option_name", None)
+    option = vars(error).get("option_name")
     if type(error).__name__ == "NoSuchOption" and context is not None:
         known = [name for parameter in context.command.params for name in parameter.opts]
         return f"{path} has no option {option}.{did_you_mean(str(option), known)} See `{path} --help`."

@@ -130,7 +130,7 @@ def load_objective(text: str, settings: list[str]) -> Callable[[dict[str, Any]],
         raise
     except BaseException as error:  # a script that ends in sys.exit(), too
         raise InputError(f"{place} cannot be run: {in_words(error)}.") from error
-    function = getattr(module, name, None)
+    function = vars(module).get(name)
     if not callable(function):
         known = [k for k, v in vars(module).items() if inspect.isfunction(v) and v.__module__ == "credo_objective"]
         raise InputError(f"{place} has no function {name!r}; it has {', '.join(known) or 'none'}.")

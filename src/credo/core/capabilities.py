@@ -312,7 +312,8 @@ class StoredPosterior(Protocol):
 
 
 class CentredPosterior(Protocol):
-    """`mean`: the centre of each member, as parameters with a leading axis. `points`: parameters without a spread.
+    """`mean`: the centre of each member, as parameters with a leading axis. `points`, `state`: parameters without a
+    spread, and the networks' states.
 
     Default: none. Used where a fit starts at a posterior, where a proposal is widened, and by attacks.
     """
@@ -322,6 +323,9 @@ class CentredPosterior(Protocol):
 
     @property
     def points(self) -> PyTree: ...
+
+    @property
+    def state(self) -> PyTree: ...
 
 
 class MarginalPosterior(Protocol):
@@ -409,3 +413,16 @@ def mode(posterior: Any) -> str:
     """How the posterior predicts; "" where it does not say."""
     able = capability(posterior, ModalPosterior)
     return "" if able is None else able.mode
+
+
+class PhasedMethod(Protocol):
+    """`phases(num_data, steps)`: a method among the settings of another, whose own settings are checked, too."""
+
+    def phases(self, num_data: int, steps: int) -> Any: ...
+
+
+class FitResult(Protocol):
+    """`model` and `posterior`: the result of a fit, or what stands for one."""
+
+    model: Any
+    posterior: Any

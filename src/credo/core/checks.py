@@ -11,6 +11,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from credo.core.capabilities import PhasedMethod, offers
 from credo.errors import InputError
 
 SMALLEST, LARGEST = 1, 2**31 - 1
@@ -150,9 +151,9 @@ def check_settings(thing: Any) -> None:
         return
     hints = _types(type(thing))
     for field in dataclasses.fields(thing):
-        value = getattr(thing, field.name)
+        value = vars(thing)[field.name]
         if dataclasses.is_dataclass(value):
-            if hasattr(value, "phases"):
+            if offers(value, PhasedMethod):
                 check_settings(value)
             continue
         _check_one(f"{field.name} of {type(thing).__name__}", value, hints.get(field.name, Any), _rule(thing, field))

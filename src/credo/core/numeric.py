@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 from credo.core.pieces import release
+from credo.core.short import is_array
 from credo.core.typing import PyTree
 from credo.errors import InputError
 
@@ -29,7 +30,7 @@ class Mapped:
         self.array, self.dtype = array, dtype
         self.shape, self.ndim = array.shape, array.ndim
         self.nbytes = array.size * dtype.itemsize
-        self.filename = getattr(array, "filename", None)
+        self.filename = array.filename if isinstance(array, np.memmap) else None
 
     def __len__(self) -> int:
         return len(self.array)
@@ -109,7 +110,8 @@ def host_doubles(x: Any, what: str) -> np.ndarray:
 
 def has_nan(tree: PyTree) -> bool:
     """Is any number of a tree of arrays, which may lie on disk, not a number?"""
-    floats = [x for x in jax.tree.leaves(tree) if jax.dtypes.issubdtype(getattr(x, "dtype", type(x)), np.floating)]
+    kinds = [(x, x.dtype if is_array(x) else type(x)) for x in jax.tree.leaves(tree)]
+    floats = [x for x, kind in kinds if jax.dtypes.issubdtype(kind, np.floating)]
     found = any(bool(np.isnan(piece).any()) for x in floats for piece in _pieces(np.asarray(x)))
     release(tree)
     return found
@@ -117,7 +119,7 @@ def has_nan(tree: PyTree) -> bool:
 
 def _is_rows(x: Any) -> bool:
     """Is a list or tuple one array written out, rather than a tree of arrays?"""
-    while isinstance(x, list | tuple) and not hasattr(x, "_fields"):
+    while isinstance(x, list) or type(x) is tuple:
         if not x:
             return True
         x = x[0]

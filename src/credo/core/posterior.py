@@ -11,7 +11,7 @@ import numpy as np
 
 from credo.core.model import Model
 from credo.core.network import Variables
-from credo.core.short import Card, fields_in_short, some
+from credo.core.short import Card, fields_in_short, is_array, some
 from credo.core.tree import size
 from credo.core.typing import PyTree
 from credo.errors import Refusal
@@ -64,7 +64,7 @@ class WeightPosterior(Card):
 
     def __repr__(self) -> str:
         # JAX puts markers in place of leaves while it takes trees apart, and may want to print such a thing.
-        whole = all(hasattr(x, "shape") for x in jax.tree.leaves(self))
+        whole = all(is_array(x) for x in jax.tree.leaves(self))
         return super().__repr__() if whole else fields_in_short(self)
 
     @property

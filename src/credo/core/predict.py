@@ -10,7 +10,7 @@ import numpy as np
 
 from credo.core import mixture
 from credo.core.batch import bucket, pad_rows
-from credo.core.capabilities import on_disk
+from credo.core.capabilities import FitResult, offers, on_disk
 from credo.core.checks import checked_key, or_none, positive, whole
 from credo.core.mixture import Flat
 from credo.core.model import Model
@@ -87,7 +87,7 @@ def predict(
         (40,)
     """
     checked_key(key)
-    if not hasattr(fit, "posterior") or not hasattr(fit, "model"):
+    if not offers(fit, FitResult):
         raise InputError(f"predict takes the result of credo.fit or credo.load, got a {type(fit).__name__}.")
     num_samples = or_none(whole, num_samples, "num_samples")
     memory = 0 if memory == 0 else int(positive(memory, "memory"))  # 0 keeps nothing

@@ -19,10 +19,10 @@ def short(value: Any) -> str:
         >>> short(np.zeros((4, 1000))), short({"w": np.zeros((3, 2)), "b": np.zeros(2)}), short(np.float32(0.5))
         ('float64[4, 1000]', '{2 arrays of 8 numbers}', '0.5')
     """
-    if _is_array(value):
+    if is_array(value):
         return _array(value)
-    if isinstance(value, dict | list | tuple) and any(_is_array(x) for x in jax.tree.leaves(value)):
-        arrays = [x for x in jax.tree.leaves(value) if _is_array(x)]
+    if isinstance(value, dict | list | tuple) and any(is_array(x) for x in jax.tree.leaves(value)):
+        arrays = [x for x in jax.tree.leaves(value) if is_array(x)]
         numbers = sum(int(np.prod(x.shape)) for x in arrays)
         return f"{{{some(len(arrays), 'array')} of {some(numbers, 'number')}}}"
     text = repr(value)
@@ -31,7 +31,7 @@ def short(value: Any) -> str:
 
 def fields_in_short(item: Any) -> str:
     """The repr of a dataclass, with arrays by their shapes."""
-    told = (f"{f.name}={short(getattr(item, f.name))}" for f in dataclasses.fields(item) if f.repr)
+    told = (f"{f.name}={short(vars(item)[f.name])}" for f in dataclasses.fields(item) if f.repr)
     return f"{type(item).__qualname__}({', '.join(told)})"
 
 
@@ -62,10 +62,16 @@ def some(count: int, what: str) -> str:
     return f"{count:,} {what}{'s' * (count != 1)}"
 
 
-def _is_array(value: Any) -> bool:
+def is_array(value: Any) -> bool:
+    """Has it a shape and a dtype, whatever library it comes from?"""
     return isinstance(value, np.ndarray | np.generic | jax.Array) or (
         hasattr(value, "shape") and hasattr(value, "dtype") and not isinstance(value, type)
     )
+
+
+def name_of(thing: Any) -> str:
+    """The name of a function or class, and of the class of anything else."""
+    return getattr(thing, "__name__", type(thing).__name__)
 
 
 def _array(value: Any) -> str:

@@ -42,7 +42,8 @@ def struct(cls: type[T]) -> type[T]:
     keys = tuple(jax.tree_util.GetAttrKey(name) for name in data)
 
     def flatten(item: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        return tuple(getattr(item, name) for name in data), (cls, *(getattr(item, name) for name in meta))
+        values = vars(item)
+        return tuple([values[name] for name in data]), (cls, *[values[name] for name in meta])
 
     def flatten_with_keys(item: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         children, structure = flatten(item)
@@ -56,6 +57,11 @@ def struct(cls: type[T]) -> type[T]:
     jax.tree_util.register_pytree_with_keys(cls, flatten_with_keys, unflatten, flatten)
     STRUCTS[cls.__name__] = cls
     return cls
+
+
+def field_values(item: Any) -> dict[str, Any]:
+    """The fields of a dataclass by name, as they are: `dataclasses.asdict` would take apart what is in them, too."""
+    return {field.name: getattr(item, field.name) for field in dataclasses.fields(item)}
 
 
 def path_string(path: Sequence[Any]) -> str:

@@ -111,7 +111,7 @@ class BayesianEstimator(BaseEstimator):
     def _asked(self, task: str, inputs: np.ndarray, outputs: int) -> Asked:
         """What the parameters say, with nothing left open: under "auto" the choice for these rows."""
         names = ("method", "network", "prior", "likelihood", "settings", "steps", "batch_size", "budget")
-        asked = Asked(*(getattr(self, name) for name in names))
+        asked = Asked(*(vars(self)[name] for name in names))
         if not isinstance(asked.method, str) or asked.method != AUTO:
             return asked
         return decided(asked, task, inputs, outputs)

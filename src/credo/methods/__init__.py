@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from credo.registry import CLASSES
+from credo.registry import CLASSES, load
 from credo.runtime import configure
 
 configure()  # before BlackJAX is imported, which starts JAX
@@ -52,9 +52,7 @@ def __getattr__(name: str) -> Any:
     if name in CLASSES:
         return CLASSES[name].load()
     if name in _COMBINATORS:
-        from credo.methods import combine
-
-        return getattr(combine, name)
+        return load(f"credo.methods.combine:{name}")
     raise AttributeError(f"module 'credo.methods' has no attribute {name!r}; it has {', '.join(__dir__())}")
 
 

@@ -9,7 +9,7 @@ from credo.core.batch import Batch
 from credo.core.method import Info, Method, PartsMethod, Phase
 from credo.core.model import Model
 from credo.core.network import Variables
-from credo.core.tree import Select, leaf, selected, struct
+from credo.core.tree import Select, field_values, leaf, selected, struct
 from credo.core.typing import PyTree
 from credo.errors import InputError
 from credo.posteriors import SubsetPosterior
@@ -213,5 +213,5 @@ def refine(method: Any, sampler: str = "hamiltonian", refinement: int = 5, **set
 
     if type(method) is not BayesByBackprop:
         raise InputError(f"refine expects credo.methods.BayesByBackprop(…), got {type(method).__name__}.")
-    taken = {f.name: getattr(method, f.name) for f in dataclasses.fields(method)}
+    taken = field_values(method)
     return VIS(**taken, sampler=sampler, refinement=refinement, **settings)

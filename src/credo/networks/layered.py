@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from credo.core.network import ParamInfo, Variables
+from credo.core.short import is_array
 from credo.core.typing import PyTree
 from credo.errors import InputError
 from credo.networks import layers
@@ -141,7 +142,7 @@ def as_images(inputs: Any) -> jax.Array:
         >>> as_images(jnp.ones((5, 8, 8))).shape
         (5, 8, 8, 1)
     """
-    shape = getattr(inputs, "shape", None)
+    shape = inputs.shape if is_array(inputs) else None
     if shape is None or len(shape) not in (3, 4):
         raise InputError(
             f"Networks of images take inputs [n, height, width, channels] or [n, height, width], got "

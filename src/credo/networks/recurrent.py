@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from credo.core.network import Variables
+from credo.core.short import is_array
 from credo.core.tree import struct
 from credo.errors import InputError
 from credo.networks import layers
@@ -44,7 +45,7 @@ class Recurrent(Layered):
         return Variables(params, state)
 
     def _hidden(self, inputs: Any) -> jax.Array:
-        shape = getattr(inputs, "shape", None)
+        shape = inputs.shape if is_array(inputs) else None
         if shape is None or len(shape) not in (2, 3):
             raise InputError(
                 "Recurrent networks take inputs [n, time, features] or [n, time], got "

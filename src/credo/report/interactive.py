@@ -19,6 +19,7 @@ from matplotlib.dates import AutoDateFormatter, ConciseDateFormatter, DateFormat
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.scale import SymmetricalLogTransform
 
 from credo.report.style import INK
 from credo.report.told import Told, told
@@ -115,7 +116,9 @@ def _axis(axis: Axis, limits: tuple[float, float]) -> dict[str, Any]:
             found |= {"kind": "labels", "names": said}
     found["ends"] = [float(v) for v in axis.get_transform().transform(np.asarray(limits, float))]
     if found["kind"] == "symlog":
-        found["threshold"] = getattr(axis.get_transform(), "linthresh")
+        transform = axis.get_transform()
+        assert isinstance(transform, SymmetricalLogTransform)
+        found["threshold"] = transform.linthresh
     return found
 
 

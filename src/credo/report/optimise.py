@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from credo.applications.optimise.batches import values_at
-from credo.applications.optimise.dimensions import Category
+from credo.applications.optimise.dimensions import Category, is_log
 from credo.report.style import CYCLE, INK, MODEL, MUTED, NORMAL_90, WRONG, dress, legend, plain
 
 STYLES = ("-", "--", "-.", ":")
@@ -103,7 +103,7 @@ def _line(area: Axes, search: Any) -> None:
     low, high = max(finite.min(), finite.max() - 12) if search.acquisition == "log_ei" else finite.min(), finite.max()
     other.set_ylim(low, low + 3 * max(high - low, 1e-12))  # in the lower third
     other.spines[["top", "right"]].set_visible(False)
-    if getattr(dimension, "log", False):
+    if is_log(dimension):
         area.set_xscale("log")
 
 
@@ -128,9 +128,9 @@ def _maps(figure: Figure, areas: Sequence[Axes], search: Any) -> None:
         area.grid(False)
         shades = area.contourf(across, up, values, 20, cmap="viridis")
         figure.colorbar(shades, ax=area, shrink=0.85).ax.tick_params(labelsize=8)
-        if getattr(one, "log", False):
+        if is_log(one):
             area.set_xscale("log")
-        if getattr(two, "log", False):
+        if is_log(two):
             area.set_yscale("log")
     areas[0].scatter(
         [e.point[first] for e in done],

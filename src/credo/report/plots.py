@@ -15,6 +15,7 @@ from credo.report import calibration, classes, regression, training, uncertainty
 from credo.report.style import plain, retitle, title_of
 from credo.report.views import ClassView, RealView, View, views
 from credo.tables.score import predictive_at
+from credo.tables.encode.columns import DateColumn, NumericColumn
 
 MOST_OUTPUTS = 4
 CURVE_POINTS = 240
@@ -165,6 +166,8 @@ def _input_scale(encoder: Any) -> tuple[float, float, str]:
     if encoder is None:
         return 0.0, 1.0, "input"
     column = encoder.columns[0]
-    if getattr(column, "form", None) is not None:  # dates: days mean nothing to a reader
-        return 0.0, 1.0, f"{column.name} (standardised)"
-    return getattr(column, "shift", 0.0), getattr(column, "scale", 1.0), column.name
+    if isinstance(column, NumericColumn | DateColumn):
+        if column.form is not None:  # dates: days mean nothing to a reader
+            return 0.0, 1.0, f"{column.name} (standardised)"
+        return column.shift, column.scale, column.name
+    return 0.0, 1.0, column.name

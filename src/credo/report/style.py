@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Polygon, Rectangle
 
 INK = "#1b1f27"  # the page puts its own text colour in place of this one
 MUTED = "#868e9c"
@@ -70,7 +71,7 @@ def legend(figure: Figure, columns: int = 2) -> None:
         columnspacing=1.4, handletextpad=0.6,
     )  # fmt: skip
     for handle in box.legend_handles:
-        if handle is not None and (handle.get_alpha() or 1) < 0.5 and not hasattr(handle, "get_xy"):
+        if handle is not None and (handle.get_alpha() or 1) < 0.5 and not isinstance(handle, Rectangle | Polygon):
             handle.set_alpha(0.9)
 
 

@@ -31,7 +31,7 @@ def tell(artist: Any, name: str | None = None, **more: Any) -> None:
 
 def told(artist: Any) -> Told | None:
     """What was told about an artist."""
-    return getattr(artist, "credo_told", None)
+    return vars(artist).get("credo_told")
 
 
 def spans(low: Any, high: Any) -> list[str]:

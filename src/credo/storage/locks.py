@@ -13,7 +13,15 @@ from typing import Any
 
 from credo.errors import InputError, Unwritable
 
-_held = threading.local()  # .folders: (device, inode) of what this thread holds
+
+class _Held(threading.local):
+    """(device, inode) of the folders that this thread holds."""
+
+    def __init__(self) -> None:
+        self.folders: set[tuple[int, int]] = set()
+
+
+_held = _Held()
 
 
 @contextmanager
@@ -46,7 +54,6 @@ def _acquired(place: Path) -> tuple[int | None, tuple[int, int] | None]:
         import fcntl
     except ImportError:
         return None, None
-    _held.folders = getattr(_held, "folders", set())
     while True:
         if place.exists() and not place.is_dir():
             raise InputError(f"{place} is a file; choose another folder to write to.")

@@ -19,7 +19,8 @@ from credo import likelihoods, networks, posteriors, priors
 from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.pieces import mapping
-from credo.core.tree import STRUCTS
+from credo.core.short import name_of
+from credo.core.tree import STRUCTS, field_values
 from credo.errors import ArtifactError
 from credo.methods.function_space import infinite
 from credo.methods.laplace import curvature
@@ -66,7 +67,7 @@ def encode(value: Any, arrays: Arrays, path: str = "") -> Any:
         return _encode_dict(value, arrays, path)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return _encode_struct(value, arrays, path)
-    raise Unsavable(f"{getattr(value, '__name__', type(value).__name__)} (at {path}) is not data")
+    raise Unsavable(f"{name_of(value)} (at {path}) is not data")
 
 
 def _encode_array(value: Any, arrays: Arrays, path: str) -> dict[str, Any]:
@@ -97,7 +98,7 @@ def _encode_struct(value: Any, arrays: Arrays, path: str) -> dict[str, Any]:
     name = next((name for name, item in known_types().items() if item is type(value)), None)
     if name is None:
         raise Unsavable(f"{type(value).__name__} (at {path}) is not one of credo's classes")
-    fields = {f.name: encode(getattr(value, f.name), arrays, f"{path}/{f.name}") for f in dataclasses.fields(value)}
+    fields = {name: encode(part, arrays, f"{path}/{name}") for name, part in field_values(value).items()}
     return {"$type": name, "fields": fields}
 
 

@@ -6,13 +6,15 @@ from typing import Any
 import jax
 import numpy as np
 
+from credo.core.short import name_of
+from credo.core.tree import field_values
 from credo.registry import method_name
 
 
 def plain(value: Any) -> Any:
     """An object as JSON types: dataclasses by name and fields, arrays by shape where they are not single numbers."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        fields = {name: plain(part) for name, part in field_values(value).items()}
         return {"type": type(value).__name__} | fields
     if isinstance(value, dict):
         return {str(k): plain(v) for k, v in value.items()}
@@ -22,7 +24,7 @@ def plain(value: Any) -> Any:
         return value.item() if np.size(value) == 1 else {"array": list(np.shape(value))}
     if value is None or isinstance(value, str | int | float | bool):
         return value
-    return getattr(value, "__name__", type(value).__name__)
+    return name_of(value)
 
 
 def beta_of(settings: Any) -> float:

@@ -11,7 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from credo.core.tree import Held
+from credo.core.numeric import Mapped
+from credo.core.tree import Held, field_values
 from credo.core.typing import PyTree
 
 WHOLE_BYTES = 2**28  # memory maps up to this size are read whole
@@ -36,14 +37,14 @@ def _feed(digest: Any, value: Any) -> None:
         _feed_array(digest, value)
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
         _feed_name(digest, type(value))
-        for field in dataclasses.fields(value):
-            digest.update(f".{field.name}=".encode())
-            _feed(digest, getattr(value, field.name))
+        for name, part in field_values(value).items():
+            digest.update(f".{name}=".encode())
+            _feed(digest, part)
     elif isinstance(value, dict | list | tuple):
         pairs = sorted(value.items(), key=lambda p: str(p[0])) if isinstance(value, dict) else enumerate(value)
         digest.update(f"{type(value).__name__} of {len(value)}".encode())
-        for name, part in pairs:
-            digest.update(f"[{name}]=".encode())
+        for place, part in pairs:
+            digest.update(f"[{place}]=".encode())
             _feed(digest, part)
     elif value is None or isinstance(value, str | int | float | bool | complex):
         digest.update(f"{value!r};".encode())
@@ -68,7 +69,7 @@ def _feed_array(digest: Any, array: Any) -> None:
     if jnp.issubdtype(array.dtype, jax.dtypes.prng_key):
         array = jax.random.key_data(array)
     digest.update(str((array.shape, array.dtype)).encode())
-    file = getattr(array, "filename", None)  # of memory maps alone
+    file = array.filename if isinstance(array, np.memmap | Mapped) else None
     if file is not None and array.nbytes > WHOLE_BYTES:
         # To read all of it would take as long as a fit; who writes to the file changes its time.
         told = os.stat(file)

@@ -288,7 +288,7 @@ def fit(
     source = Source(stages[-1][1], data, stream, capacity)
     for part, prepared in stages:
         part.check_weights(prepared, source.weight)
-    placement = place(method.members, getattr(method, "over", "auto"), all(p.lockstep for p in parts), mesh)
+    placement = place(method.members, method.over, all(p.lockstep for p in parts), mesh)
     size = batch_size or (source.num_rows if source.num_rows <= 512 and not source.streamed else 128)
     size = min(size, source.num_rows)
     config = describe(method, model) | {

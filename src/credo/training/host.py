@@ -27,7 +27,7 @@ class Host:
         """From what a checkpoint says; TypeError where that is no such thing."""
         found, own = Host(**document), Host()
         for field in dataclasses.fields(Host):
-            value, wanted = getattr(found, field.name), type(getattr(own, field.name))
+            value, wanted = vars(found)[field.name], type(vars(own)[field.name])
             texts = isinstance(value, list) and all(isinstance(v, str) for v in value)
             if not isinstance(value, wanted) or (wanted is list and not texts):
                 raise TypeError(f"{field.name} is {value!r}")

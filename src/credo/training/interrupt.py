@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from types import FrameType
+from types import FrameType, FunctionType, MethodType
 from typing import Any
 
 _unheard = False  # a Ctrl-C came through `listen`, and nobody has acted on it for sure
@@ -47,7 +47,7 @@ def _collecting(frame: FrameType | None) -> bool:
     """Is the garbage collector running, or one of its callbacks before or after it?"""
     if _sweeping:
         return True
-    callbacks = {getattr(call, "__code__", None) for call in gc.callbacks}
+    callbacks = {call.__code__ for call in gc.callbacks if isinstance(call, FunctionType | MethodType)}
     while frame is not None:
         if frame.f_code in callbacks:
             return True

@@ -162,5 +162,5 @@ def _score(result: ActiveLearning, key: jax.Array, found: Fit, test: tuple[PyTre
     predictive = predict(key, found, test[0], num_samples=num)
     names = ("accuracy", "log_likelihood") if predictive.kind == "classes" else ("rmse", "log_likelihood")
     for name in names:
-        value = float(getattr(metrics, name)(predictive, np.asarray(test[1])))
+        value = float(vars(metrics)[name](predictive, np.asarray(test[1])))
         result.scores.setdefault(name, []).append(value)

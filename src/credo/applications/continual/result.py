@@ -123,8 +123,7 @@ def score_row(result: Continual, key: jax.Array, tasks: Sequence[Task], num_samp
         names = ("accuracy", "log_likelihood") if predictive.kind == "classes" else ("log_likelihood", "rmse")
         targets = np.asarray(task.test_targets)
         for name in names:
-            score = getattr(metrics, name)
-            found.setdefault(name, []).append(float(score(predictive, targets)))
+            found.setdefault(name, []).append(float(vars(metrics)[name](predictive, targets)))
     for name, row in found.items():
         before = result.scores.get(name, np.zeros((0, 0)))
         wide = np.full((len(row), len(row)), np.nan)

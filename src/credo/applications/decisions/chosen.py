@@ -10,6 +10,7 @@ import numpy as np
 from credo.applications.decisions.risk import Mean, Risk
 from credo.applications.decisions.utilities import Amount, Utility
 from credo.core.short import fields_in_short
+from credo.core.tree import field_values
 from credo.errors import InputError
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ class Decisions:
         Args:
             places: their indices, or a mask.
         """
-        fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        fields = field_values(self)
         taken = {name: x[places] for name, x in fields.items() if isinstance(x, np.ndarray)}
         return dataclasses.replace(self, **taken)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from credo.errors import InputError
 
@@ -117,7 +118,7 @@ def class_utility(values: Any, actions: Sequence[Any] | None = None, classes: Se
         >>> u.of(0, np.array([0, 1])).tolist()
         [0.0, -20.0]
     """
-    if hasattr(values, "columns") and hasattr(values, "index"):
+    if isinstance(values, pd.DataFrame):
         actions = list(values.index) if actions is None else actions
         classes = list(values.columns) if len(classes) == 0 else classes
     try:

@@ -63,9 +63,9 @@ class Attack:
     def __post_init__(self) -> None:
         known = {"kind": KINDS, "norm": NORMS, "through": ("predictive", "mean"), "draws": ("fixed", "fresh")}
         for name, values in known.items():
-            if getattr(self, name) not in values:
+            if vars(self)[name] not in values:
                 words = ", ".join(f'"{v}"' for v in values)
-                raise InputError(f"{name} of an attack is one of {words}; got {getattr(self, name)!r}.")
+                raise InputError(f"{name} of an attack is one of {words}; got {vars(self)[name]!r}.")
         if not (np.isfinite(self.epsilon) and self.epsilon >= 0):
             raise InputError(f"epsilon is the size of an attack, a number of at least 0; got {self.epsilon}.")
         if self.steps < 1 or (self.step_size is not None and not self.step_size > 0):

@@ -58,7 +58,7 @@ class Study:
                 "success_rate": _success(cell), "positives": len(found.positive), "threshold": found.threshold,
             }  # fmt: skip
             for measure in ("tpr", "fpr", "auroc"):
-                interval = getattr(found, measure)
+                interval = vars(found)[measure]
                 line |= {measure: interval.value, f"{measure}_low": interval.low, f"{measure}_high": interval.high}
             line |= _verdicts(key, found, detections[baseline, name, score], model == baseline, level, resamples)
             lines.append(line)

@@ -1,5 +1,6 @@
 """How suspicious a prediction makes its input: numbers that are larger where the model knows less."""
 
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -54,8 +55,8 @@ def suspicion(predictive: Predictive, score: str | None = None) -> np.ndarray:
             # The sum of the others: 1 − p is 0 in single precision for all predictions that are sure.
             others = np.exp(np.sort(predictive.log_probs.astype(np.float64), axis=-1)[:, :-1])
             return others.sum(-1)
-        return np.asarray(getattr(predictive, score)())
-    values = np.asarray(getattr(predictive, score), np.float64)
+        return np.asarray(methodcaller(score)(predictive))
+    values = np.asarray(predictive.variance if score == "variance" else predictive.epistemic, np.float64)
     if values.ndim == 1:
         return values
     return (values / predictive.affine[1] ** 2).sum(-1)

@@ -224,3 +224,8 @@ def from_plain(name: str, data: Any) -> Dimension:
         return KINDS[kind](**known)
     except InputError as error:
         raise InputError(f'"{name}": {error}') from error
+
+
+def is_log(dimension: Any) -> bool:
+    """Are steps of this dimension equal in the logarithm?"""
+    return isinstance(dimension, Float | Int) and dimension.log

@@ -1,7 +1,7 @@
 """Any method of credo as a surrogate: a network fitted to what is known of the objective."""
 
 import dataclasses
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +12,7 @@ from credo.applications.optimise.belief import DrawBelief, Fitted, NormalBelief
 from credo.applications.optimise.gp import GaussianProcess
 from credo.applications.optimise.targets import room, standardised
 from credo.core import mixture
+from credo.core.capabilities import offers
 from credo.core.model import Model
 from credo.errors import InputError
 from credo.likelihoods import gaussian
@@ -162,6 +163,12 @@ def as_normal(found: Fit) -> NormalBelief:
     return jax.tree.map(np.asarray, belief)
 
 
+class FittingSurrogate(Protocol):
+    """What a surrogate of your own has: `fit(key, x, gains)`, whose result has `moments`, `draws` and so on."""
+
+    def fit(self, key: jax.Array, x: np.ndarray, gains: np.ndarray) -> Any: ...
+
+
 def find_surrogate(surrogate: Any) -> Any:
     """A surrogate from "gp", "random", the name of a method, or itself."""
     if isinstance(surrogate, str):
@@ -174,6 +181,6 @@ def find_surrogate(surrogate: Any) -> Any:
                 "`credo methods` lists."
             )
         return Surrogate(surrogate)
-    if not hasattr(surrogate, "fit"):
+    if not offers(surrogate, FittingSurrogate):
         raise InputError(f"A surrogate is a name, a Surrogate or a GaussianProcess, got {surrogate!r}.")
     return surrogate

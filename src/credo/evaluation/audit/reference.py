@@ -18,6 +18,7 @@ import numpy as np
 from credo.core.batch import Batch
 from credo.core.mixture import Flat
 from credo.core.model import Model
+from credo.core.tree import field_values
 from credo.errors import ArtifactError, Refusal
 from credo.evaluation.audit.truth import Truth, function_values, truth_of_draws
 from credo.evaluation.diagnostics import arviz_border
@@ -101,7 +102,7 @@ def write_reference(problem: Any, folder: Path = FOLDER, **options: Any) -> dict
     from safetensors.numpy import save_file
 
     truth, about = make_reference(problem, **options)
-    arrays = {key: getattr(truth, key) for key in ARRAYS}
+    arrays = {key: field_values(truth)[key] for key in ARRAYS}
     single = {key: np.ascontiguousarray(a, np.float32) for key, a in arrays.items() if a is not None}
     folder.mkdir(parents=True, exist_ok=True)
     save_file(single, folder / f"{problem.name}.safetensors", {"about": json.dumps(about)})

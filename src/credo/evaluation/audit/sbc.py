@@ -20,7 +20,7 @@ from credo.core.batch import Batch
 from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.short import fields_in_short
-from credo.core.tree import paths
+from credo.core.tree import field_values, paths
 from credo.core.typing import PyTree
 from credo.errors import InputError
 from credo.evaluation.audit.uniformity import Uniformity, uniformity
@@ -246,7 +246,7 @@ def calibrate(
         if setting not in SETTINGS:
             raise InputError(f"Unknown setting {setting!r}; choose one of {', '.join(SETTINGS)}.")
         setting = SETTINGS[setting]()
-    if hasattr(built, "chains"):
+    if "chains" in field_values(built):
         built = dataclasses.replace(built, chains=1)
     keeps = stages(built)[-1].phases(64, 1)[-1].keeps_draws
     key_data, key_fit = jax.random.split(jax.random.key(seed))

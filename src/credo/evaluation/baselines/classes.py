@@ -1,6 +1,7 @@
 """Classes and counts without a network: generalised linear models, forests and boosted trees."""
 
 from collections.abc import Callable
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -111,8 +112,8 @@ class CountBaseline:
 def _staged(model: Any, what: str, x: np.ndarray, lengths: tuple[int, ...]) -> list[np.ndarray]:
     """Predictions after each of the lengths."""
     if len(lengths) == 1:
-        return [getattr(model, what)(x)]
-    return [found for i, found in enumerate(getattr(model, f"staged_{what}")(x), 1) if i in lengths]
+        return [methodcaller(what, x)(model)]
+    return [found for i, found in enumerate(methodcaller(f"staged_{what}", x)(model), 1) if i in lengths]
 
 
 def classifier(kind: str, num_classes: int, seed: int) -> ClassBaseline:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from credo.core.capabilities import FlooredLikelihood, capability
+from credo.core.capabilities import FlooredLikelihood, capability, has_posterior
 from credo.evaluation.diagnostics.chains import bfmi, chain_stats
 from credo.evaluation.diagnostics.draw_weights import Importance, kish
 from credo.evaluation.diagnostics.probe import Probe
@@ -230,7 +230,8 @@ def _noise(probe: Probe, likelihood: Any) -> list[Alarm]:
                     "the network knows rows by heart: tighten the prior, use a smaller network or gaussian noise",
                 )
             ]
-    if getattr(likelihood, "noise", "known") == "known" or likelihood.kind != "real":
+        return []
+    if likelihood.kind != "real" or not (likelihood.point or has_posterior(likelihood)):
         return []
     spread = float(np.ptp(probe.mean)) if len(probe.mean) > 1 else 0.0
     smallest = float(size.min())

@@ -10,7 +10,7 @@ import numpy as np
 
 from credo.core.draws import function_draws
 from credo.core.posterior import Draws
-from credo.core.short import fields_in_short
+from credo.core.short import fields_in_short, name_of
 from credo.errors import InputError
 from credo.evaluation.diagnostics.data import canonical
 from credo.evaluation.diagnostics.inference_data import replicate
@@ -100,7 +100,7 @@ def _statistics(
     if isinstance(given, Mapping):
         return dict(given)
     if callable(given):
-        return {getattr(given, "__name__", "statistic").strip("<>"): given}
+        return {name_of(given).strip("<>"): given}
     if given is not None:
         if given not in KNOWN:
             raise InputError(f"A statistic is one of {', '.join(KNOWN)}, or a function, got {given!r}.")

@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 import jax
+from jax.extend.core import ClosedJaxpr, Literal
 
 from credo.core.capabilities import MaskedNetwork, Wrapper, required
 from credo.core.network import Network, Variables, is_info
@@ -80,7 +81,7 @@ def _walk(jaxpr: Any, tags: list[Tags], seen: dict[str, Tags]) -> list[Tags]:
     known: dict[Any, Tags] = dict(zip(jaxpr.invars, tags))
 
     def of(x: Any) -> Tags:
-        return NOTHING if hasattr(x, "val") else known.get(x, NOTHING)
+        return NOTHING if isinstance(x, Literal) else known.get(x, NOTHING)
 
     for equation in jaxpr.eqns:
         given = [of(x) for x in equation.invars]
@@ -114,7 +115,7 @@ def _inside(equation: Any, given: list[Tags], seen: dict[str, Tags]) -> list[Tag
         inner = equation.params.get(name, inner)
     if inner is None:
         return None
-    jaxpr = getattr(inner, "jaxpr", inner)
+    jaxpr = inner.jaxpr if isinstance(inner, ClosedJaxpr) else inner
     if len(jaxpr.invars) != len(given):
         return None
     results = _walk(jaxpr, given, seen)

@@ -12,7 +12,7 @@ from credo.core.checks import whole
 from credo.core.method import Info, Method, Phase
 from credo.core.model import Model
 from credo.core.network import Variables
-from credo.core.tree import leaf, struct
+from credo.core.tree import field_values, leaf, struct
 from credo.core.typing import PyTree
 from credo.errors import InputError, Refusal
 from credo.methods.ensembles.early_stopping import EarlyStopping
@@ -90,7 +90,7 @@ class DeepEnsemble(MAP):
 
     def init(self, key: jax.Array, model: Model, variables: Variables, data: Batch) -> MemberState:
         start = super().init(key, model, variables, data)
-        fields = {f.name: getattr(start, f.name) for f in dataclasses.fields(start)}
+        fields = field_values(start)
         seed = jax.random.bits(key, (2,), jnp.uint32) if self.bootstrap else None
         return MemberState(**fields, seed=seed, span=None if self.adversarial is None else spans(data))
 
@@ -104,7 +104,7 @@ class DeepEnsemble(MAP):
             variables = self.point(model, state)
             batch = with_adversaries(self.adversarial, state.span, noise, model, variables, batch)
         moved, info = super().step(noise, model, phase, state, batch)
-        fields = {f.name: getattr(moved, f.name) for f in dataclasses.fields(moved)}
+        fields = field_values(moved)
         return dataclasses.replace(state, **fields), info
 
 

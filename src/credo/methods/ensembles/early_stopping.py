@@ -1,6 +1,5 @@
 """MAP that stops where held-out rows are best: starting points for chains."""
 
-import dataclasses
 from typing import Any
 
 import jax
@@ -11,7 +10,7 @@ from credo.core.checks import whole
 from credo.core.method import Info, Phase
 from credo.core.model import Model
 from credo.core.network import Variables
-from credo.core.tree import leaf, struct
+from credo.core.tree import field_values, leaf, struct
 from credo.core.typing import PyTree
 from credo.errors import InputError
 from credo.methods.points.map import MAP, MEMORY, PointState
@@ -81,8 +80,8 @@ class EarlyStopping(MAP):
 
     def prepare(self, model: Model) -> tuple[Model, list[str]]:
         for name in ("held_out", "patience"):
-            if not 0 < getattr(self, name) < 1:
-                raise InputError(f"{name} is a share between 0 and 1, got {getattr(self, name)}.")
+            if not 0 < vars(self)[name] < 1:
+                raise InputError(f"{name} is a share between 0 and 1, got {vars(self)[name]}.")
         return model, []
 
     def phases(self, num_data: int, steps: int) -> tuple[Phase, ...]:
@@ -90,7 +89,7 @@ class EarlyStopping(MAP):
 
     def init(self, key: jax.Array, model: Model, variables: Variables, data: Batch) -> StoppedState:
         start = super().init(key, model, variables, data)
-        fields = {f.name: getattr(start, f.name) for f in dataclasses.fields(start)}
+        fields = field_values(start)
         held, aside = held_rows(key, self.held_out, self.aside, self.units, data)
         zero = jnp.zeros(())
         return StoppedState(

@@ -1,6 +1,5 @@
 """Variational inference whose prior and divergence are over functions, seen at measurement points."""
 
-import dataclasses
 from typing import Any
 
 import jax
@@ -10,7 +9,7 @@ from credo.core.batch import Batch
 from credo.core.method import Phase
 from credo.core.model import Model
 from credo.core.network import Variables
-from credo.core.tree import leaf, struct
+from credo.core.tree import field_values, leaf, struct
 from credo.core.typing import PyTree
 from credo.errors import InputError, Refusal
 from credo.methods.function_space.divergence import gaussian_kl, moments_of_draws
@@ -113,7 +112,7 @@ class FunctionSpaceVI(BayesByBackprop):
     def init(self, key: jax.Array, model: Model, variables: Variables, data: Batch) -> FunctionSpaceState:
         state = super().init(key, model, variables, data)
         low, high = _box(data, self.margin)
-        fields = {f.name: getattr(state, f.name) for f in dataclasses.fields(state)}
+        fields = field_values(state)
         return FunctionSpaceState(**fields | {"prior": None}, low=low, high=high)
 
     def noise(self, key: jax.Array, model: Model, phase: Phase, state: Any) -> PyTree:

@@ -11,8 +11,8 @@ _NAMES = {"Laplace": "laplace", "LastLayer": "last_layer"}
 
 
 def __getattr__(name: str) -> Any:
-    import importlib
+    from credo.registry import load
 
     if name not in _NAMES:
         raise AttributeError(f"module 'credo.methods.laplace' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"credo.methods.laplace.{_NAMES[name]}"), name)
+    return load(f"credo.methods.laplace.{_NAMES[name]}:{name}")

@@ -120,8 +120,8 @@ class Laplace(Method):
 
     def prepare(self, model: Model) -> tuple[Model, list[str]]:
         for name, known in (("structure", STRUCTURES), ("curvature", CURVATURES), ("prior_precision", PRECISIONS)):
-            if getattr(self, name) not in known:
-                raise InputError(f"{name} must be one of {', '.join(known)}, got {getattr(self, name)!r}.")
+            if vars(self)[name] not in known:
+                raise InputError(f"{name} must be one of {', '.join(known)}, got {vars(self)[name]!r}.")
         if self.curvature == "hessian" and self.structure not in ("full", "low_rank"):
             raise Refusal('curvature="hessian" needs structure="full" or "low_rank": the others add up squares.')
         if self.curvature == "fisher" and self.structure == "low_rank":

@@ -112,8 +112,8 @@ class LastLayer(Method):
             "features": ("map", "evidence"),
         }
         for name, known in options.items():
-            if getattr(self, name) not in known:
-                raise InputError(f"{name} must be one of {', '.join(known)}, got {getattr(self, name)!r}.")
+            if vars(self)[name] not in known:
+                raise InputError(f"{name} must be one of {', '.join(known)}, got {vars(self)[name]!r}.")
         if isinstance(model.likelihood, Gaussian):
             return model, at_mode(model)
         if self.features == "evidence":

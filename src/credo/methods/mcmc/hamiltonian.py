@@ -65,7 +65,7 @@ def kept_energy(path: Any, chain: Any, inverse_mass: jax.Array) -> jax.Array:
         chain: the state after it.
         inverse_mass: M⁻¹, a diagonal or a matrix.
     """
-    if not hasattr(path, "is_accepted"):
+    if not isinstance(path, blackjax_hmc.HMCInfo):
         return path.energy
     momentum = ravel_pytree(path.momentum)[0]
     start = 0.5 * jnp.dot(linear_map(inverse_mass, momentum), momentum) - chain.logdensity

@@ -10,11 +10,13 @@ from blackjax.smc.resampling import systematic
 from jax.scipy.special import logsumexp
 
 from credo.core.batch import Batch
+from credo.core.capabilities import CentredPosterior, FitResult, capability, offers
 from credo.core.distribution import ParamDistribution
 from credo.core.method import Info, Method, Phase
 from credo.core.model import Model, inferring
 from credo.core.network import Variables
 from credo.core.posterior import WeightPosterior
+from credo.core.short import is_array
 from credo.core.tree import leaf, struct, take
 from credo.core.typing import PyTree
 from credo.errors import InputError, Refusal
@@ -81,7 +83,7 @@ class ImportanceSampling(Method):
         if isinstance(given, str):
             return
         # A name is structure and an object has numbers, which are traced: they cannot be one field.
-        object.__setattr__(self, "source", getattr(given, "posterior", given) if _is_fit(given) else given)
+        object.__setattr__(self, "source", given.posterior if offers(given, FitResult) else given)
         object.__setattr__(self, "proposal", "method" if isinstance(given, Method) else "given")
 
     def _inner(self) -> Method | None:
@@ -94,7 +96,7 @@ class ImportanceSampling(Method):
     def precision(self) -> str:  # type: ignore[override]
         inner = self._inner()
         arrays = jax.tree.leaves(self.source if self.proposal == "given" else None)
-        double = any(getattr(x, "dtype", None) == np.float64 for x in arrays)
+        double = any(is_array(x) and x.dtype == np.float64 for x in arrays)
         return inner.precision if inner is not None else "float64" if double else "float32"
 
     def prepare(self, model: Model) -> tuple[Model, list[str]]:
@@ -123,7 +125,8 @@ class ImportanceSampling(Method):
                 "The proposal has no density over weights, so that weights p/q cannot be had: give the posterior of a "
                 'variational or Laplace fit, or "prior".'
             )
-        if q.members > 1 and jax.tree.leaves((getattr(q, "points", None), getattr(q, "state", None))):
+        centred = capability(q, CentredPosterior)
+        if q.members > 1 and centred is not None and jax.tree.leaves((centred.points, centred.state)):
             raise Refusal(
                 "Each member of this proposal has points of its own, hence is a proposal of its own: give one."
             )
@@ -230,7 +233,3 @@ def _weighed(raw: jax.Array) -> tuple[jax.Array, tuple[jax.Array, jax.Array, jax
     scale = logsumexp(raw) - jnp.log(raw.size)
     evidence = logsumexp(weights, axis=1) - jnp.log(raw.shape[1]) + jnp.log(raw.size) + scale
     return weights, (evidence, smooth.k, smooth.effective)
-
-
-def _is_fit(value: Any) -> bool:
-    return hasattr(value, "posterior") and hasattr(value, "trace")

@@ -13,23 +13,22 @@ from typing import Any
 
 # Names are looked up when first used: samplers stand below the applications, and this page of names above both.
 _NAMES = {
-    "network": ("credo.networks", "shallow"),
-    "prior": ("credo.priors", "node_hierarchy"),
-    "Gibbs": ("credo.methods.shallow.gibbs", "Gibbs"),
-    "ReversibleJump": ("credo.methods.shallow.reversible_jump", "ReversibleJump"),
-    "autoregression": ("credo.applications", "autoregression"),
-    "effects": ("credo.applications", "effects"),
-    "partial_dependence": ("credo.applications", "partial_dependence"),
+    "network": "credo.networks:shallow",
+    "prior": "credo.priors:node_hierarchy",
+    "Gibbs": "credo.methods.shallow.gibbs:Gibbs",
+    "ReversibleJump": "credo.methods.shallow.reversible_jump:ReversibleJump",
+    "autoregression": "credo.applications:autoregression",
+    "effects": "credo.applications:effects",
+    "partial_dependence": "credo.applications:partial_dependence",
 }
 
 
 def __getattr__(name: str) -> Any:
-    import importlib
+    from credo.registry import load
 
     if name not in _NAMES:
         raise AttributeError(f"module 'credo.methods.shallow' has no attribute {name!r}")
-    module, attribute = _NAMES[name]
-    return getattr(importlib.import_module(module), attribute)
+    return load(_NAMES[name])
 
 
 def __dir__() -> list[str]:

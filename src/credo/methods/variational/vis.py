@@ -14,7 +14,7 @@ from credo.core.batch import Batch
 from credo.core.method import Info, Phase
 from credo.core.model import Model, inferring
 from credo.core.network import Variables
-from credo.core.tree import leaf, size, struct
+from credo.core.tree import field_values, leaf, size, struct
 from credo.core.typing import PyTree
 from credo.errors import InputError, Refusal
 from credo.methods.mcmc.hamiltonian import kept_energy
@@ -97,8 +97,8 @@ class VIS(BayesByBackprop):
             )
         least = {"refinement": 0, "learning_steps": 1, "settle": 1, "path": 1, "bound_draws": 1, "chains": 1}
         for name, value in least.items():
-            if getattr(self, name) < value:
-                raise InputError(f"{name} must be at least {value}, got {getattr(self, name)}.")
+            if vars(self)[name] < value:
+                raise InputError(f"{name} must be at least {value}, got {vars(self)[name]}.")
         if self.refinement and self.estimator != "weights":
             raise Refusal(
                 f'estimator="{self.estimator}" draws every row apart, but the steps of a sampler move one θ for all '
@@ -126,7 +126,7 @@ class VIS(BayesByBackprop):
         state = super().init(key, model, variables, data)
         if self.refinement:  # the prior at θ_T has no closed form
             state = dataclasses.replace(state, prior=None)
-        fields = {f.name: getattr(state, f.name) for f in dataclasses.fields(state)}
+        fields = field_values(state)
         theta = state.family.random.ravel(self._first(state))
         zero = jnp.zeros((), jnp.float32)
         chain = blackjax_hmc.HMCState(theta, zero, jax.tree.map(jnp.zeros_like, theta))

@@ -9,13 +9,12 @@ if TYPE_CHECKING:
     load_exported = _load
 
 # Loaded when first used.
-_NAMES = {"export": ("write", "export"), "load_exported": ("portable.load", "load")}
+_NAMES = {"export": "write:export", "load_exported": "portable.load:load"}
 
 
 def __getattr__(name: str) -> Any:
-    import importlib
+    from credo.registry import load
 
     if name not in _NAMES:
         raise AttributeError(f"module 'credo.storage.export' has no attribute {name!r}")
-    module, attribute = _NAMES[name]
-    return getattr(importlib.import_module(f"credo.storage.export.{module}"), attribute)
+    return load(f"credo.storage.export.{_NAMES[name]}")

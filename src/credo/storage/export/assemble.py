@@ -44,7 +44,8 @@ def assemble() -> str:
             elif place > 0:  # the first is the docstring
                 rest.append(place)
         first = nodes[rest[0]]
-        start = min([first.lineno, *(d.lineno for d in getattr(first, "decorator_list", []))])
+        decorators = first.decorator_list if isinstance(first, ast.ClassDef | ast.FunctionDef) else []
+        start = min([first.lineno, *(d.lineno for d in decorators)])
         bodies.append("\n".join(lines[start - 1 :]))
     ordered = sorted(imports, key=lambda line: (line.startswith("from"), line))
     return "\n\n".join([HEAD + "\n" + "\n".join(ordered), *(body.rstrip() + "\n" for body in bodies)])

@@ -106,8 +106,8 @@ def _replaced(tree: PyTree, values: dict[str, jax.Array]) -> PyTree:
 
 
 def _state(posterior: Any) -> PyTree:
-    while not hasattr(posterior, "state"):
-        posterior = getattr(posterior, "inner", None) or posterior.weights
+    while isinstance(posterior, SubsetPosterior | Linearised):
+        posterior = posterior.inner if isinstance(posterior, SubsetPosterior) else posterior.weights
     return posterior.state
 
 

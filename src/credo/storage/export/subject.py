@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from credo.errors import InputError
 from credo.storage.run_directory.read import SavedRun, open_run
@@ -48,9 +49,9 @@ class Subject:
             "flat": self.fit.target_shape == (),
             "inputs": described_inputs(self.fit),
             **{
-                name: _numbers(getattr(self, name)) for name in ("shift", "scale", "input_shift", "input_scale")
+                name: _numbers(vars(self)[name]) for name in ("shift", "scale", "input_shift", "input_scale")
             },
-            **{name: getattr(self, name) for name in ("encoder", "features", "labels", "targets")},
+            **{name: vars(self)[name] for name in ("encoder", "features", "labels", "targets")},
         }  # fmt: skip
 
 
@@ -60,10 +61,10 @@ def subject_of(source: Any, key: Any, num_samples: int | None, network: Any = No
         source = open_run(source, network)
     if isinstance(source, SavedRun):
         return _of_run(source, key, num_samples)
-    if hasattr(source, "fit_") and hasattr(source, "input_scale_"):
-        return _of_estimator(source, key, num_samples)
     if isinstance(source, Fit):
         return Subject(source, jax.random.key(0) if key is None else key, num_samples)
+    if isinstance(source, BaseEstimator) and {"fit_", "input_scale_"} <= vars(source).keys():
+        return _of_estimator(source, key, num_samples)
     raise InputError(
         f"export takes the result of credo.fit, a run directory or a fitted estimator, got {type(source).__name__}."
     )
@@ -87,10 +88,10 @@ def _of_run(run: SavedRun, key: Any, num_samples: int | None) -> Subject:
 def _of_estimator(estimator: Any, key: Any, num_samples: int | None) -> Subject:
     fit, inputs = estimator.fit_, estimator.input_scale_
     real = fit.model.likelihood.kind == "real"
-    targets = getattr(estimator, "target_scale_", None)
+    targets = vars(estimator).get("target_scale_")
     encoder = estimator.encoder_
-    names = getattr(estimator, "feature_names_in_", None) if encoder is None else encoder.feature_names
-    labels = getattr(estimator, "classes_", None)
+    names = vars(estimator).get("feature_names_in_") if encoder is None else encoder.feature_names
+    labels = vars(estimator).get("classes_")
     return Subject(
         fit, jax.random.key(estimator.predict_seed_) if key is None else key,
         estimator.num_samples if num_samples is None else num_samples,

@@ -10,6 +10,7 @@ import numpy as np
 
 from credo.core.batch import bucket
 from credo.core.predict import member_outputs
+from credo.core.tree import field_values
 from credo.evaluation.recalibration.unseen import Correction, Unseen, at_frequencies, corrected, with_settings
 from credo.methods.ensembles.early_stopping import EarlyStopping
 from credo.tables.rows.copies import merged, unit_codes
@@ -22,7 +23,7 @@ MOST = 20_000  # rows that are looked at
 
 def with_units(method: Any, data: Any, groups: Any = None) -> Any:
     """The method with rows that belong together on one side wherever members hold rows out: copies, and groups."""
-    if not hasattr(method, "units"):
+    if "units" not in field_values(method):
         return method
     units = units_of(data, groups)
     if units is None:

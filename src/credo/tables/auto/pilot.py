@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from credo.core.short import is_array
 from credo.registry import NETWORKS, build_method
 from credo.tables.auto.choice import (
     CHAINS,
@@ -111,7 +112,7 @@ def chosen_for_model(model: Model, data: Any, budget: Any, seed: int, measure: b
     from credo.training.fit import seconds
 
     choice = choose_for_model(model, data, budget)
-    simple = isinstance(data, tuple | list) and hasattr(data[0], "shape") and not isinstance(data[0], np.memmap)
+    simple = isinstance(data, tuple | list) and is_array(data[0]) and not isinstance(data[0], np.memmap)
     if simple and choice.rivals:
         rows = len(data[1])
         weights = np.ones(rows, np.float32) if len(data) < 3 or data[2] is None else np.asarray(data[2], np.float32)
@@ -203,7 +204,7 @@ def _correction(parts: Any) -> dict[str, Any] | None:
     if parts[0].likelihood.kind == "classes":
         import numpy as np
 
-        labels, weight = (np.concatenate([getattr(p, name) for p in parts]) for name in ("targets", "weight"))
+        labels, weight = np.concatenate([p.targets for p in parts]), np.concatenate([p.weight for p in parts])
         frequencies = at_frequencies(labels, weight, max(2, parts[0].outputs.shape[-1]))
     return told(corrected(parts, frequencies))
 

@@ -53,7 +53,7 @@ def decode(column: Column, features: Any) -> np.ndarray:
     features = np.asarray(features, np.float64)
     if isinstance(column, CategoryColumn):
         return _category(column, features)
-    missing = features[:, -1] > 0.5 if getattr(column, "indicator", False) else np.zeros(len(features), bool)
+    missing = features[:, -1] > 0.5 if column.indicator else np.zeros(len(features), bool)
     if isinstance(column, BooleanColumn):
         values = np.where(features[:, 0] > 0, "True", "False").astype(object)
         values[missing] = None

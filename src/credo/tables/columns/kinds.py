@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -161,7 +162,7 @@ def _date_format(series: pd.Series) -> Kind | None:
     probe = series.iloc[places[:50]]
     if not all(isinstance(value, str) for value in probe):
         # Objects are dates only if they say so; numbers must not turn into nanoseconds.
-        dated = all(hasattr(value, "year") for value in probe)
+        dated = all(isinstance(value, datetime.date | pd.Period) for value in probe)
         return Kind("date") if dated else None
     fits = [form for form in DATE_FORMATS if _all_dates(probe, form)]
     fits = [form for form in fits if _all_dates(pd.Series(series.iloc[places].unique()), form)]

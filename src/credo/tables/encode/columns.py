@@ -36,6 +36,10 @@ class Column(Protocol):
     def names(self) -> tuple[str, ...]:
         """The features that the column becomes."""
 
+    @property
+    def indicator(self) -> bool:
+        """Is the last feature 1 where the cell was missing?"""
+
     def encode(self, series: pd.Series, out: np.ndarray, *, unseen: str) -> None:
         """Write the features of each row into `out`, of shape [rows, features]."""
 

@@ -7,6 +7,7 @@ import math
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from credo.core.tree import field_values
 from credo.errors import ArtifactError
 
 T = TypeVar("T")
@@ -15,11 +16,7 @@ LATER = "added later"
 
 def to_plain(item: Any) -> dict[str, Any]:
     """Return the fields of a dataclass, with its `kind`, as plain JSON types."""
-    plain: dict[str, Any] = {"kind": item.kind}
-    for field in dataclasses.fields(item):
-        value = getattr(item, field.name)
-        plain[field.name] = to_setting(value)
-    return plain
+    return {"kind": item.kind} | {name: to_setting(value) for name, value in field_values(item).items()}
 
 
 def to_setting(value: Any) -> Any:
@@ -32,9 +29,8 @@ def added(default: Any) -> Any:
     return dataclasses.field(default=default, metadata={LATER: True})
 
 
-def from_plain(cls: type[T], config: Any) -> T:
+def from_plain(cls: type[T], config: Any, what: str = "encoder") -> T:
     """Build a dataclass from what `to_plain` wrote, checking every name and type."""
-    what = getattr(cls, "kind", cls.__name__)
     if isinstance(config, dict):
         fields = [field for field in dataclasses.fields(cls) if field.metadata.get(LATER)]  # type: ignore[arg-type]
         config = {field.name: to_setting(field.default) for field in fields} | config
@@ -55,7 +51,7 @@ def from_kinds(kinds: dict[str, type[T]], config: Any, what: str) -> T:
     kind = config.get("kind") if isinstance(config, dict) else None
     if not isinstance(kind, str) or kind not in kinds:
         raise ArtifactError(f"The saved encoder is damaged: {what} has the unknown kind {kind!r}; fit again.")
-    return from_plain(kinds[kind], config)
+    return from_plain(kinds[kind], config, kind)
 
 
 def check_names(config: Any, names: list[str], what: str) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from credo.errors import ArtifactError, InputError
-from credo.tables.encode.columns import Column, column_from_config
+from credo.tables.encode.columns import Column, DateColumn, NumericColumn, column_from_config
 from credo.tables.encode.config import check_names, checked, to_plain
 from credo.tables.encode.learning import MISSING, learn_parts, plain_target, read_weights, target_names
 from credo.tables.encode.targets import ClassTarget, CountTarget, RegressionTarget, target_from_config
@@ -101,28 +101,27 @@ class TableEncoder:
     @property
     def target_shift(self) -> np.ndarray:
         """What to add to scaled targets, in float64, to be on the original scale; 0 if no regression."""
-        return self._target_setting("shift", 0.0)
+        return _by_output(self.target_encoder.shift if isinstance(self.target_encoder, RegressionTarget) else (0.0,))
 
     @property
     def target_scale(self) -> np.ndarray:
         """What to multiply standardised targets by, in float64; 1 if no regression."""
-        return self._target_setting("scale", 1.0)
+        return _by_output(self.target_encoder.scale if isinstance(self.target_encoder, RegressionTarget) else (1.0,))
 
     @property
     def count_mean(self) -> float:
         """Mean count of the training rows; 1 where the target is no count."""
-        return float(getattr(self.target_encoder, "mean", 1.0))
-
-    def _target_setting(self, name: str, otherwise: float) -> np.ndarray:
-        values = np.asarray(getattr(self.target_encoder, name, (otherwise,)), np.float64)
-        return values if len(values) > 1 else values.reshape(())
+        return self.target_encoder.mean if isinstance(self.target_encoder, CountTarget) else 1.0
 
     @property
     def text_columns(self) -> list[str]:
         """Columns whose cells must be read as they are written: "1.234" is 1234 where a comma is decimal."""
-        forms = {column.name: getattr(column, "form", None) for column in self.columns}
+        forms = {column.name: column.form for column in self.columns if isinstance(column, NumericColumn | DateColumn)}
         target = self.target_encoder
-        forms |= dict(zip(_names_of(target), getattr(target, "forms", None) or (getattr(target, "form", None),)))
+        if isinstance(target, RegressionTarget):
+            forms |= dict(zip(target.names, target.forms))
+        elif isinstance(target, CountTarget):
+            forms[target.name] = target.form
         return [name for name, form in forms.items() if form == number_forms.COMMA]
 
     def inputs(self, frame: pd.DataFrame, *, unseen: str = "error") -> np.ndarray:
@@ -216,6 +215,11 @@ class TableEncoder:
             checked(config["weight_column"], str | None, "setting 'weight_column'"),
             list(checked(config["notes"], tuple[str, ...], "setting 'notes'")),
         )
+
+
+def _by_output(numbers: tuple[float, ...]) -> np.ndarray:
+    values = np.asarray(numbers, np.float64)
+    return values if len(values) > 1 else values.reshape(())
 
 
 def _names_of(target: RegressionTarget | ClassTarget | CountTarget) -> tuple[str, ...]:

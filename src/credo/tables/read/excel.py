@@ -8,6 +8,8 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from credo.errors import InputError
 from credo.tables.read.binary import brief
 
@@ -88,7 +90,7 @@ def _cell(value: Any) -> Any:
         return value.to_pydatetime() if isinstance(value, pd.Timestamp) else value.to_pytimedelta()
     if isinstance(value, datetime.time):
         return datetime.timedelta(hours=value.hour, minutes=value.minute, seconds=value.second)
-    return value.item() if hasattr(value, "item") else value
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _column(cells: list[Any]) -> pa.Array:

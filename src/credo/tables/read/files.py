@@ -92,7 +92,7 @@ def _check_readable(path: Path) -> None:
     except (FileNotFoundError, NotADirectoryError):
         raise InputError(f"There is no file {path}; check the path.") from None
     except (OSError, ValueError) as error:  # a link that leads to itself, a name that is too long or holds a zero
-        reason = getattr(error, "strerror", None) or str(error)
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise InputError(f"The file {path} cannot be opened ({reason}); check the path.") from error
     if stat.S_ISDIR(known.st_mode):
         raise InputError(f"{path} is a folder, not a table; name a file in it.")

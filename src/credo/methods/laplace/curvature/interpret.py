@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax.extend.core import ClosedJaxpr, Literal
 
 INLINED = {"jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "remat2": "jaxpr", "checkpoint": "jaxpr"}
 ALIASES = (
@@ -68,12 +69,12 @@ class Reader:
         known.update(zip(jaxpr.invars, args))
 
         def read(v: Any) -> tuple[Any, Any]:
-            return (v.val, None) if hasattr(v, "val") else known[v]
+            return (v.val, None) if isinstance(v, Literal) else known[v]
 
-        uses = Counter(v for e in jaxpr.eqns for v in e.invars if not hasattr(v, "val"))
+        uses = Counter(v for e in jaxpr.eqns for v in e.invars if not isinstance(v, Literal))
         for eqn in jaxpr.eqns:
             # A value that is used elsewhere, too, is not only a layer's output on its way to the bias.
-            once = [hasattr(v, "val") or uses[v] == 1 for v in eqn.invars]
+            once = [isinstance(v, Literal) or uses[v] == 1 for v in eqn.invars]
             pairs = [read(v) for v in eqn.invars]
             pairs = [(x, n if o or not isinstance(n, Made) else None) for (x, n), o in zip(pairs, once)]
             known.update(zip(eqn.outvars, self._equation(eqn, pairs)))
@@ -85,7 +86,7 @@ class Reader:
         origins = [n for n in notes if isinstance(n, Origin)]
         if origins and name in INLINED:
             inner = eqn.params[INLINED[name]]
-            jaxpr, consts = (inner.jaxpr, inner.consts) if hasattr(inner, "consts") else (inner, ())
+            jaxpr, consts = (inner.jaxpr, inner.consts) if isinstance(inner, ClosedJaxpr) else (inner, ())
             return self.run(jaxpr, consts, pairs)
         results = _evaluate(eqn, values)
         if name in ALIASES and isinstance(notes[0], Origin | Made):
