@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import credo
-from credo.core.capabilities import has_posterior
-from credo.core.likelihood import Likelihood
+from credo.core.likelihood import Likelihood, has_posterior
 from credo.core.tree import struct
 from credo.errors import InputError, Refusal
 from credo.evaluation.diagnostics import loo

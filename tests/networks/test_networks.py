@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import credo
-from credo.core.capabilities import LocalNetwork, capability, dropout_rates
+from credo.core.capabilities import DropoutNetwork, LocalNetwork, ask, capability
 from credo.core.network import Variables, is_info
 from credo.core.tree import paths, size
 from credo.errors import InputError
@@ -238,7 +238,7 @@ def test_images_change_in_training_with_a_key_alone():
         np.testing.assert_array_equal(network.apply(variables, IMAGES, **options)[0], plain)
     changed = network.apply(variables, IMAGES, key=KEY, train=True)[0]
     assert (np.abs(changed - plain).max(1) > 1e-4).all()
-    assert dropout_rates(network) == ()
+    assert (ask(network, DropoutNetwork).dropout_rates or ()) == ()
     assert capability(augmented(lstm(3)), LocalNetwork) is None
 
 

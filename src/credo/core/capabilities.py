@@ -5,6 +5,7 @@ of credo. `capability(part, kind)` gives the part back as one that offers `kind`
 """
 
 from collections.abc import Iterable
+from functools import cache
 from inspect import get_annotations
 from typing import Any, Protocol, TypeVar
 
@@ -61,6 +62,17 @@ def capability(part: Any, kind: type[T]) -> T | None:
     return part if offers(part, kind) else None
 
 
+@cache
+def _defaults(kind: Any) -> Any:
+    return type(kind.__name__, (kind,), {})()
+
+
+def ask(part: Any, kind: type[T]) -> T:
+    """The part that offers the capability, or one that has the capability's defaults."""
+    able = capability(part, kind)
+    return _defaults(kind) if able is None else able
+
+
 def required(part: Any, kind: type[T]) -> T:
     """The same, refused with a sentence where neither offers it."""
     able = capability(part, kind)
@@ -76,8 +88,7 @@ class PretrainedNetwork(Protocol):
     Default: False. Used by `credo.fit`, which refuses methods whose members need different starts.
     """
 
-    @property
-    def pretrained(self) -> bool: ...
+    pretrained: bool = False
 
 
 class DropoutNetwork(Protocol):
@@ -86,8 +97,7 @@ class DropoutNetwork(Protocol):
     Default: (). Used by `mc_dropout` with masks="activations", which otherwise asks for `rate`.
     """
 
-    @property
-    def dropout_rates(self) -> tuple[float, ...] | None: ...
+    dropout_rates: tuple[float, ...] | None = ()
 
 
 class MaskedNetwork(Protocol):
@@ -142,7 +152,8 @@ class NodeNetwork(Protocol):
     Default: None. Needed by `gibbs` and `reversible_jump`; used by effects and reports for the inputs that are on.
     """
 
-    def nodes(self) -> Nodes | None: ...
+    def nodes(self) -> Nodes | None:
+        return None
 
 
 class FullyConnectedNetwork(Protocol):
@@ -151,25 +162,8 @@ class FullyConnectedNetwork(Protocol):
     Default: None. Needed by `nngp` and `ntk`, the limits of infinite width.
     """
 
-    def fully_connected(self) -> tuple[str, list[str]] | None: ...
-
-
-def pretrained(network: Any) -> bool:
-    """Does `init` give weights that were trained before?"""
-    able = capability(network, PretrainedNetwork)
-    return able is not None and able.pretrained
-
-
-def dropout_rates(network: Any) -> tuple[float, ...]:
-    """The rates of the network's dropout layers, as far as it knows them."""
-    able = capability(network, DropoutNetwork)
-    return () if able is None else tuple(able.dropout_rates or ())
-
-
-def sum_of_nodes(network: Any) -> Nodes | None:
-    """How the network's parameters make a sum of nodes; None where they do not."""
-    able = capability(network, NodeNetwork)
-    return None if able is None else able.nodes()
+    def fully_connected(self) -> tuple[str, list[str]] | None:
+        return None
 
 
 # ------------------------------------------------------------------------------------------------------------ priors
@@ -181,7 +175,8 @@ class GaussianDistribution(Protocol):
     the evidence, by `nngp`, and by continual learning.
     """
 
-    def gaussian(self) -> tuple[PyTree, PyTree] | None: ...
+    def gaussian(self) -> tuple[PyTree, PyTree] | None:
+        return None
 
 
 class PartialPrior(Protocol):
@@ -191,12 +186,6 @@ class PartialPrior(Protocol):
     """
 
     def bind_part(self, info: PyTree, params: PyTree) -> Any: ...
-
-
-def gaussian_moments(distribution: Any) -> tuple[PyTree, PyTree] | None:
-    """Trees of means and standard deviations of a bound prior that is a product of normals, else None."""
-    able = capability(distribution, GaussianDistribution)
-    return None if able is None else able.gaussian()
 
 
 # ------------------------------------------------------------------------------------------------------- likelihoods
@@ -225,8 +214,7 @@ class NormalLikelihood(Protocol):
     Default: False. Used by scores, which then have closed forms.
     """
 
-    @property
-    def normal(self) -> bool: ...
+    normal: bool = False
 
 
 class InferredLikelihood(Protocol):
@@ -235,8 +223,7 @@ class InferredLikelihood(Protocol):
     Default: False. Used by methods that take ν at its mode and say so, and by continual learning, which hands it on.
     """
 
-    @property
-    def inferred(self) -> bool: ...
+    inferred: bool = False
 
 
 class NamedLikelihood(Protocol):
@@ -245,8 +232,7 @@ class NamedLikelihood(Protocol):
     Default: "noise". Used by notes in `Fit.status`.
     """
 
-    @property
-    def learns(self) -> str: ...
+    learns: str = "noise"
 
 
 class FlooredLikelihood(Protocol):
@@ -255,8 +241,7 @@ class FlooredLikelihood(Protocol):
     Default: none. Used by diagnostics, which tell when the noise lies at it.
     """
 
-    @property
-    def floor(self) -> Any: ...
+    floor: Any = None
 
 
 class PredictingLikelihood(Protocol):
@@ -265,32 +250,7 @@ class PredictingLikelihood(Protocol):
     Default: True.
     """
 
-    @property
-    def predicts(self) -> bool: ...
-
-
-def has_posterior(likelihood: Any) -> bool:
-    """Has ν a posterior of its own? False where it is known, empty or a point, or where the likelihood does not say."""
-    able = capability(likelihood, InferredLikelihood)
-    return able is not None and bool(able.inferred)
-
-
-def is_normal(likelihood: Any) -> bool:
-    """Is y given f and ν normal, entry by entry?"""
-    able = capability(likelihood, NormalLikelihood)
-    return able is not None and bool(able.normal)
-
-
-def predicts(likelihood: Any) -> bool:
-    """Does the likelihood describe targets, so that there is something to predict?"""
-    able = capability(likelihood, PredictingLikelihood)
-    return able is None or able.predicts
-
-
-def learned_name(likelihood: Any) -> str:
-    """What the likelihood's own parameters are, in words."""
-    able = capability(likelihood, NamedLikelihood)
-    return "noise" if able is None else str(able.learns)
+    predicts: bool = True
 
 
 # -------------------------------------------------------------------------------------------------------- posteriors
@@ -301,14 +261,9 @@ class StoredPosterior(Protocol):
     Default: None, None and False. `WeightPosterior` has them.
     """
 
-    @property
-    def available(self) -> int | None: ...
-
-    @property
-    def log_weights(self) -> jax.Array | None: ...
-
-    @property
-    def on_disk(self) -> bool: ...
+    available: int | None = None
+    log_weights: jax.Array | None = None
+    on_disk: bool = False
 
 
 class CentredPosterior(Protocol):
@@ -318,14 +273,9 @@ class CentredPosterior(Protocol):
     Default: none. Used where a fit starts at a posterior, where a proposal is widened, and by attacks.
     """
 
-    @property
-    def mean(self) -> PyTree: ...
-
-    @property
-    def points(self) -> PyTree: ...
-
-    @property
-    def state(self) -> PyTree: ...
+    mean: PyTree = None
+    points: PyTree = None
+    state: PyTree = None
 
 
 class MarginalPosterior(Protocol):
@@ -343,7 +293,7 @@ class IndependentSpread(Protocol):
     Default: False. The spread of a `GaussianWeights` may offer it: it can then become a prior of any method.
     """
 
-    independent: bool
+    independent: bool = False
     std: dict[str, Any]
 
 
@@ -371,8 +321,7 @@ class EvidencePosterior(Protocol):
     Default: None. Used by `compare`.
     """
 
-    @property
-    def log_evidence(self) -> Any: ...
+    log_evidence: Any = None
 
 
 class ModalPosterior(Protocol):
@@ -381,38 +330,7 @@ class ModalPosterior(Protocol):
     Default: by draws of weights. Used by exports and effects.
     """
 
-    @property
-    def mode(self) -> str: ...
-
-
-def stored_draws(posterior: Any) -> int | None:
-    """How many draws of each member the posterior stores; None where draws are made afresh."""
-    able = capability(posterior, StoredPosterior)
-    return None if able is None else able.available
-
-
-def log_weights(posterior: Any) -> jax.Array | None:
-    """Log weights of the stored draws [member, draw]; None where all weigh the same."""
-    able = capability(posterior, StoredPosterior)
-    return None if able is None else able.log_weights
-
-
-def on_disk(posterior: Any) -> bool:
-    """Are the stored draws memory maps?"""
-    able = capability(posterior, StoredPosterior)
-    return able is not None and able.on_disk
-
-
-def points(posterior: Any) -> PyTree:
-    """Parameters of a posterior with a centre that have no spread; none for all others."""
-    able = capability(posterior, CentredPosterior)
-    return None if able is None else able.points
-
-
-def mode(posterior: Any) -> str:
-    """How the posterior predicts; "" where it does not say."""
-    able = capability(posterior, ModalPosterior)
-    return "" if able is None else able.mode
+    mode: str = ""
 
 
 class PhasedMethod(Protocol):

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from credo.core.batch import bucket, pad_rows
-from credo.core.capabilities import on_disk
+from credo.core.capabilities import StoredPosterior, ask
 from credo.core.model import Model
 from credo.core.numeric import host_targets
 from credo.core.pieces import in_pieces
@@ -43,7 +43,7 @@ def function_draws(key: jax.Array, fit: Any, inputs: PyTree, num: int | None = N
     rows, width, block = _blocks(fit, inputs, num)
     starts, model = range(0, rows, width), fit.model
     posterior = fit.posterior.joint_at(block(start) for start in starts)
-    if on_disk(posterior):
+    if ask(posterior, StoredPosterior).on_disk:
         made: Any = disk_outputs(key, posterior, model, [partial(block, s) for s in starts], num)
     else:
         posterior = jax.device_put(posterior)
@@ -71,7 +71,7 @@ def log_likelihood_draws(key: jax.Array, fit: Any, inputs: PyTree, targets: Any,
         y = pad_rows(canonical[start : start + width], width)
         return _log_likelihood(key, part, fit.model, block(start), y, num)
 
-    if on_disk(posterior):
+    if ask(posterior, StoredPosterior).on_disk:
         made: Any = in_pieces(partial(at, num=None), posterior, num, starts)
     else:
         posterior = jax.device_put(posterior)

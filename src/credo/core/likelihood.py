@@ -5,6 +5,7 @@ from typing import Any, Protocol, runtime_checkable
 import jax
 import numpy as np
 
+from credo.core.capabilities import InferredLikelihood, ask
 from credo.core.typing import PyTree
 
 
@@ -69,3 +70,8 @@ class Likelihood(Protocol):
     def sample(self, key: jax.Array, params: PyTree, outputs: jax.Array) -> jax.Array:
         """One draw of y for every row."""
         ...
+
+
+def has_posterior(likelihood: Likelihood) -> bool:
+    """Has ν a posterior of its own? False where it is known, empty or a point, or where the likelihood does not say."""
+    return bool(ask(likelihood, InferredLikelihood).inferred)

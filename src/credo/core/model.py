@@ -7,10 +7,10 @@ from typing import Any
 import jax
 
 from credo.core.batch import Batch
-from credo.core.capabilities import has_posterior, lacks, learned_name
+from credo.core.capabilities import NamedLikelihood, ask, lacks
 from credo.core.checks import positive
 from credo.core.distribution import Prior
-from credo.core.likelihood import Likelihood
+from credo.core.likelihood import Likelihood, has_posterior
 from credo.core.network import Network, Variables
 from credo.core.tree import Select, leaf, paths, selected, struct
 from credo.core.typing import PyTree
@@ -179,13 +179,13 @@ def inferring(model: Model) -> tuple[Model, list[str]]:
     """The model as samplers see it: points that others learn are under their prior, and a sentence says so."""
     if not model.likelihood.point:
         return model, []
-    what = learned_name(model.likelihood)
+    what = ask(model.likelihood, NamedLikelihood).learns
     return model.inferring(), [f"The {what} is put under its default prior, because this method learns no points."]
 
 
 def at_mode(model: Model) -> list[str]:
     """What a method says that takes inferred parameters of the likelihood at their mode."""
-    said = f"The {learned_name(model.likelihood)} is taken at its mode; its own spread is left out."
+    said = f"The {ask(model.likelihood, NamedLikelihood).learns} is taken at its mode; its own spread is left out."
     return [said] if has_posterior(model.likelihood) else []
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from credo.core import mixture
 from credo.core.batch import bucket, pad_rows
-from credo.core.capabilities import FitResult, offers, on_disk
+from credo.core.capabilities import FitResult, StoredPosterior, ask, offers
 from credo.core.checks import checked_key, or_none, positive, whole
 from credo.core.mixture import Flat
 from credo.core.model import Model
@@ -94,7 +94,7 @@ def predict(
     tidy()
     model = fit.model
     posterior = fit.posterior if mode is None else fit.posterior.view(mode)
-    lazily = on_disk(posterior)
+    lazily = ask(posterior, StoredPosterior).on_disk
     inputs = checked_inputs(fit, inputs)
     with single():
         posterior = posterior if lazily else jax.device_put(posterior.joint_at([inputs]))

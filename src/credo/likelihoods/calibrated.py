@@ -12,7 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from credo.core.densities import categorical_entropy, overdispersion, tempered_log_probs
-from credo.core.capabilities import has_posterior, is_normal, learned_name
+from credo.core.capabilities import NamedLikelihood, NormalLikelihood, ask
+from credo.core.likelihood import has_posterior
 from credo.core.tree import leaf, struct
 from credo.core.typing import PyTree
 from credo.likelihoods.base import ClassLikelihood
@@ -38,7 +39,7 @@ class Corrected:
     @property
     def learns(self) -> str:
         """As the inner likelihood."""
-        return learned_name(self.inner)
+        return ask(self.inner, NamedLikelihood).learns
 
     def prepare(self, targets: np.ndarray) -> np.ndarray:
         """As the inner likelihood."""
@@ -82,7 +83,7 @@ class Stretched(Corrected):
     @property
     def normal(self) -> bool:
         """As the inner likelihood: stretched normal noise is normal."""
-        return is_normal(self.inner)
+        return ask(self.inner, NormalLikelihood).normal
 
     def _back(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
         """y₀ = m + (y − m)/s."""

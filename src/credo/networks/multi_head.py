@@ -6,7 +6,16 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from credo.core.capabilities import MaskedNetwork, Wrapper, capability, dropout_rates, offers, pretrained, required
+from credo.core.capabilities import (
+    DropoutNetwork,
+    MaskedNetwork,
+    PretrainedNetwork,
+    Wrapper,
+    ask,
+    capability,
+    offers,
+    required,
+)
 from credo.core.network import Variables, is_info
 from credo.core.tree import Select, leaf, matches, path_string, struct
 from credo.core.typing import PyTree
@@ -30,12 +39,12 @@ class MultiHead(Wrapper):
     @property
     def pretrained(self) -> bool:
         """Whether the network itself starts at given weights."""
-        return pretrained(self.network)
+        return ask(self.network, PretrainedNetwork).pretrained
 
     @property
     def dropout_rates(self) -> tuple[float, ...]:
         """Rates of the network's dropout layers."""
-        return dropout_rates(self.network)
+        return ask(self.network, DropoutNetwork).dropout_rates or ()
 
     def offering(self, kind: type) -> Any:
         """What both it and the network offer."""

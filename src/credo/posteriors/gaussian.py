@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from credo.core.capabilities import IndependentSpread, MarginalPosterior, offers
+from credo.core.capabilities import IndependentSpread, MarginalPosterior, ask, offers
 from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.parts import Arrays, chosen, replaced
@@ -93,7 +93,7 @@ class GaussianWeights(WeightPosterior):
         """Means and standard deviations of the weights where they are independent, else None."""
         network = take(self.mean["network"], 0)
         spread = take(self.spread, 0)
-        independent = offers(spread, IndependentSpread) and spread.independent
+        independent = ask(spread, IndependentSpread).independent
         if self.members > 1 or not independent or set(spread.paths) != set(paths(network)):
             return None
         return network, jax.tree_util.tree_map_with_path(lambda path, x: spread.std[path_string(path)], network)

@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from credo.core.capabilities import mode
+from credo.core.capabilities import ModalPosterior, ask
 from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.pieces import read
@@ -52,7 +52,7 @@ class SubsetPosterior(WeightPosterior):
         inner = self.inner
         if isinstance(inner, SubsetPosterior):
             return inner.whole
-        return type(inner).outputs is WeightPosterior.outputs or mode(inner) == "sampled"
+        return type(inner).outputs is WeightPosterior.outputs or ask(inner, ModalPosterior).mode == "sampled"
 
     def view(self, mode: str) -> "SubsetPosterior":
         """The same posterior, predicting in another way that `inner` offers."""

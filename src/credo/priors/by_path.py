@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from credo.core.capabilities import PartialPrior, capability, gaussian_moments
+from credo.core.capabilities import GaussianDistribution, PartialPrior, ask, capability
 from credo.core.distribution import ParamDistribution, Prior
 from credo.core.network import is_info
 from credo.core.tree import leaf, matches, struct
@@ -95,7 +95,7 @@ class Pieces:
 
     def gaussian(self) -> tuple[PyTree, PyTree] | None:
         """Trees of means and standard deviations when every part is normal, else None."""
-        every = [gaussian_moments(part) for part in self.parts]
+        every = [ask(part, GaussianDistribution).gaussian() for part in self.parts]
         pairs = [pair for pair in every if pair is not None]
         if len(pairs) < len(every):
             return None

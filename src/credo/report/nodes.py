@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from credo.core.capabilities import sum_of_nodes
+from credo.core.capabilities import NodeNetwork, ask
 from credo.report.html import Section, gallery, paragraphs
 from credo.report.style import CYCLE, MODEL, axes, legend
 from credo.report.words import percent
@@ -84,5 +84,5 @@ def node_figure(shares: np.ndarray) -> Figure:
 
 
 def _most(fit: Any) -> int | None:
-    nodes = sum_of_nodes(fit.model.network)
+    nodes = ask(fit.model.network, NodeNetwork).nodes()
     return None if nodes is None else nodes.num

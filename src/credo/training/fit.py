@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from credo.core.capabilities import CentredPosterior, capability, pretrained
+from credo.core.capabilities import CentredPosterior, PretrainedNetwork, ask, capability
 from credo.core.checks import checked_key, or_none, positive, whole
 from credo.core.method import Method, checked_method, main_phase
 from credo.core.model import Model, checked_model
@@ -366,7 +366,7 @@ def _posterior(method: Method, model: Model, state: Any) -> Any:
 
 def _start(start: Any, first: Method, method: Method, model: Model, placement: Placement) -> Any:
     """Start variables, or a posterior, with the member axis; None for fresh ones."""
-    if start is None and not pretrained(model.network):
+    if start is None and not ask(model.network, PretrainedNetwork).pretrained:
         return None
     given: Any
     if isinstance(start, Fit):

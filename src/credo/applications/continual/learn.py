@@ -13,7 +13,8 @@ from credo.applications.continual.propagate import check_density, first_prior, n
 from credo.applications.continual.result import Continual, score_row
 from credo.applications.continual.tasks import Task, checked_tasks, joined, with_head
 from credo.core.batch import Batch, bucket
-from credo.core.capabilities import has_posterior, learned_name
+from credo.core.capabilities import NamedLikelihood, ask
+from credo.core.likelihood import has_posterior
 from credo.core.model import Model
 from credo.core.numeric import host_targets
 from credo.core.typing import PyTree
@@ -187,6 +188,6 @@ def _check_model(model: Model, method: Any, tasks: list[Task]) -> None:
         )
     if has_posterior(model.likelihood):
         raise Refusal(
-            f"The inferred {learned_name(model.likelihood)} has a posterior that would be lost at the next task: give "
-            'a number or "learned".'
+            f"The inferred {ask(model.likelihood, NamedLikelihood).learns} has a posterior that would be lost at the "
+            'next task: give a number or "learned".'
         )

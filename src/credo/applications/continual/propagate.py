@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from credo.core.batch import Batch
-from credo.core.capabilities import RenewablePosterior, capability, gaussian_moments
+from credo.core.capabilities import GaussianDistribution, RenewablePosterior, ask, capability
 from credo.core.model import Model
 from credo.core.parts import replaced
 from credo.core.tree import matches, path_string
@@ -57,7 +57,7 @@ def plain_moments(prior: Any, info: PyTree) -> tuple[Arrays, Arrays] | None:
 
 
 def _gaussian(prior: Any, info: PyTree) -> tuple[PyTree, PyTree] | None:
-    return gaussian_moments(prior.bind(info, {}))
+    return ask(prior.bind(info, {}), GaussianDistribution).gaussian()
 
 
 def first_prior(model: Model, method: Any, info: PyTree) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from credo.core.capabilities import CentredPosterior, capability, on_disk
+from credo.core.capabilities import CentredPosterior, StoredPosterior, ask, capability
 from credo.core.network import Variables
 from credo.errors import Refusal
 from credo.posteriors.dropout import ActivationDropout, WeightDropout
@@ -78,7 +78,7 @@ def fewer(key: jax.Array, posterior: Any, num: int | None) -> Any:
 
 def in_memory(posterior: Any, num: int | None) -> Any:
     """The posterior with the draws that are asked for read from disk, where they lie there."""
-    if not on_disk(posterior):
+    if not ask(posterior, StoredPosterior).on_disk:
         return posterior
     if posterior.log_weights is not None:
         raise Refusal("Weighted draws on disk cannot be attacked through: give a fit with fewer draws.")

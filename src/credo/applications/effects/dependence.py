@@ -12,7 +12,7 @@ import numpy as np
 from credo.applications.effects.bands import mean_over, quantile_over
 from credo.applications.effects.grid import Grid, as_grid, grid_of
 from credo.core.batch import pad_rows
-from credo.core.capabilities import on_disk
+from credo.core.capabilities import StoredPosterior, ask
 from credo.core.model import Model
 from credo.core.pieces import in_pieces
 from credo.core.predict import CHUNK_BYTES, checked_inputs
@@ -154,7 +154,7 @@ def _means(
     key: jax.Array, posterior: Any, model: Model, blocks: list[Any], num: int, points: int
 ) -> tuple[Any, jax.Array | None]:
     """Arrays [member, draw, points, k] of every block, and the draws' log weights."""
-    if on_disk(posterior):
+    if ask(posterior, StoredPosterior).on_disk:
 
         def at(part: Any, block: Any) -> jax.Array:
             return _row_means(key, part, model, block(), None, points)[0]

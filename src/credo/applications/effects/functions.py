@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from credo.applications.detection.centre import centre_of
-from credo.core.capabilities import MaskedNetwork, mode, required
+from credo.core.capabilities import MaskedNetwork, ModalPosterior, ask, required
 from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.posterior import WeightPosterior
@@ -72,11 +72,11 @@ def drawn_functions(key: jax.Array, posterior: Any, num: int) -> Functions:
     if isinstance(inner, ActivationDropout):
         params = posterior.sample(key_draws, num)
         return Functions(params, keys=jax.random.split(key_masks, len(jax.tree.leaves(params)[0])))
-    if isinstance(inner, GaussianWeights | Linearised) and mode(inner) == "linearised":
+    if isinstance(inner, GaussianWeights | Linearised) and ask(inner, ModalPosterior).mode == "linearised":
         members, each = posterior.num_draws(num)
         centre = centre_of(posterior).sample(key_draws, members)
         return Functions(posterior.sample(key_draws, num), jax.tree.map(lambda x: jnp.repeat(x, each, axis=0), centre))
-    if type(inner).outputs is WeightPosterior.outputs or mode(inner) == "sampled":
+    if type(inner).outputs is WeightPosterior.outputs or ask(inner, ModalPosterior).mode == "sampled":
         return Functions(posterior.sample(key_draws, num))
     raise Refusal(
         f"A path needs one function at all its steps, and {type(inner).__name__} does not say how its draws of outputs "

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from credo.applications.effects.bands import mean_over
-from credo.core.capabilities import on_disk, sum_of_nodes
+from credo.core.capabilities import NodeNetwork, StoredPosterior, ask
 from credo.core.pieces import in_pieces
 from credo.core.typing import PyTree
 from credo.networks.mlp import MLP
@@ -29,7 +29,7 @@ def inputs_used(fit: Any) -> np.ndarray | None:
     posterior, network = fit.posterior, fit.model.network
     if not isinstance(posterior, Samples) or fit.model.fixed is not None:
         return None
-    if on_disk(posterior):
+    if ask(posterior, StoredPosterior).on_disk:
         made = in_pieces(lambda part, _: _used(network, part.params["network"]), posterior, None, [None])[0]
     else:
         made = _used(network, posterior.params["network"])
@@ -55,7 +55,7 @@ def chances(fit: Any, groups: list[tuple[int, ...]]) -> np.ndarray | None:
 
 def _used(network: Any, params: PyTree) -> np.ndarray | None:
     """[member, draw, inputs] of arrays with leading axes member and draw."""
-    nodes = sum_of_nodes(network)
+    nodes = ask(network, NodeNetwork).nodes()
     if nodes is None:
         first = params.get("hidden_0", {}).get("kernel") if isinstance(network, MLP) else None
         return None if first is None else (np.asarray(first) != 0).any(-2)

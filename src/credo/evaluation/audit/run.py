@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from credo.core.capabilities import stored_draws
+from credo.core.capabilities import StoredPosterior, ask
 from credo.core.draws import function_draws
 from credo.core.mixture import flatten
 from credo.core.posterior import Draws
@@ -131,7 +131,7 @@ def audit_one(
             fitted = fit(key_fit, problem.model, problem.data, method, steps=steps, thin=thin, progress=False)
     except Refusal as refusal:
         return line | {"note": str(refusal)}, None
-    distribution = stored_draws(fitted.posterior) is None
+    distribution = ask(fitted.posterior, StoredPosterior).available is None
     most = LONGEST * steps if steps and exact_on == "posterior" and problem.unimodal else 0
     fitted, draws, chains = _converged(key_draw, fitted, problem, NUM_SAMPLES if distribution else None, most)
     likelihood = fitted.model.likelihood

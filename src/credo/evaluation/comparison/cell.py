@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from credo.core.capabilities import EvidencePosterior, capability
+from credo.core.capabilities import EvidencePosterior, ask
 from credo.core.predict import predict
 from credo.core.predictive import Predictive
 from credo.errors import InputError, Refusal
@@ -142,10 +142,10 @@ def _loo(found: Any, given: Any) -> float | None:
 
 def _evidence(found: Any, rows: int) -> float | None:
     """log p(D) for each training row, the mean over members; None where the method has no estimate."""
-    able = capability(found.posterior, EvidencePosterior)
-    if able is None or able.log_evidence is None:
+    value = ask(found.posterior, EvidencePosterior).log_evidence
+    if value is None:
         return None
-    number = float(np.mean(np.asarray(able.log_evidence)))
+    number = float(np.mean(np.asarray(value)))
     return number / rows if np.isfinite(number) else None
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from credo.core.capabilities import FlooredLikelihood, capability, has_posterior
+from credo.core.capabilities import FlooredLikelihood, ask
+from credo.core.likelihood import has_posterior
 from credo.evaluation.diagnostics.chains import bfmi, chain_stats
 from credo.evaluation.diagnostics.draw_weights import Importance, kish
 from credo.evaluation.diagnostics.probe import Probe
@@ -218,9 +219,9 @@ def _unconverged(of: str, worst: float, least: float, found: Steadiness) -> Alar
 def _noise(probe: Probe, likelihood: Any) -> list[Alarm]:
     """Noise that fell to the floor which the likelihood sets, or to nothing beside the functions themselves."""
     size = np.sqrt(probe.aleatoric)
-    floored = capability(likelihood, FlooredLikelihood)
-    if floored is not None:
-        floor = float(floored.floor)
+    floor = ask(likelihood, FlooredLikelihood).floor
+    if floor is not None:
+        floor = float(floor)
         share = float((size < 1.1 * floor).mean())
         if share > 0.5:
             return [

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from credo.core.capabilities import stored_draws
+from credo.core.capabilities import StoredPosterior, ask
 from credo.core.pieces import columns
 from credo.core.posterior import WeightPosterior
 from credo.core.typing import PyTree
@@ -176,7 +176,7 @@ def _alarms(fit: Any, seen: _Seen) -> tuple[Alarm, ...]:
 
 def _kind(posterior: Any) -> tuple[str, int, int | None]:
     members = int(posterior.num_draws(None)[0])
-    stored = stored_draws(posterior)
+    stored = ask(posterior, StoredPosterior).available
     if stored is None:
         return "distribution", members, None
     if one_measure(posterior):

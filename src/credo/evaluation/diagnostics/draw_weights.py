@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
-from credo.core.capabilities import log_weights
+from credo.core.capabilities import StoredPosterior, ask
 from credo.posteriors import Particles, SubsetPosterior
 
 UNHEARD = 0.01  # of an equal share: chains that weigh less leave no trace in predictions
@@ -33,14 +33,14 @@ def one_measure(posterior: Any) -> bool:
     Those of importance sampling are, and particles that say so by weights that are there and equal. All other weights
     are those of chains: of steps that become shorter, or of chains that were stacked.
     """
-    weights = log_weights(posterior)
+    weights = ask(posterior, StoredPosterior).log_weights
     equal = weights is not None and not np.ptp(np.asarray(weights)) > 0
     return equal or importance(posterior) is not None
 
 
 def heard_chains(posterior: Any) -> np.ndarray | None:
     """Which chains have weight enough to be judged; None where all have."""
-    if log_weights(posterior) is None:
+    if ask(posterior, StoredPosterior).log_weights is None:
         return None
     each = logsumexp(np.asarray(posterior.log_weights, np.float64), axis=1)
     heard = np.exp(each - logsumexp(each)) >= UNHEARD / len(each)

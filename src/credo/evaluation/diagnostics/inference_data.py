@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from credo.core.capabilities import log_weights, stored_draws
+from credo.core.capabilities import StoredPosterior, ask
 from credo.core.draws import function_draws, log_likelihood_draws
 from credo.core.likelihood import Likelihood
 from credo.core.posterior import Draws, WeightPosterior
@@ -77,8 +77,8 @@ def to_arviz(
 
 def _statistics(fit: Any) -> dict[str, np.ndarray]:
     """Metrics of the steps whose draws were kept, for chains alone."""
-    stored = stored_draws(fit.posterior)
-    weights = log_weights(fit.posterior)
+    stored = ask(fit.posterior, StoredPosterior).available
+    weights = ask(fit.posterior, StoredPosterior).log_weights
     found = {} if weights is None else {"log_weight": np.asarray(weights)}
     if stored is None or stored < 2 or "log_density" not in fit.trace:
         return found

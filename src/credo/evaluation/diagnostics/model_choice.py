@@ -8,7 +8,7 @@ import jax
 import numpy as np
 from scipy.special import logsumexp
 
-from credo.core.capabilities import log_weights, stored_draws
+from credo.core.capabilities import StoredPosterior, ask
 from credo.core.draws import log_likelihood_draws
 from credo.core.short import fields_in_short
 from credo.errors import InputError, Refusal
@@ -165,10 +165,10 @@ def compare(
 def pointwise(fit: Any, data: Any, key: jax.Array | None, num: int | None) -> np.ndarray:
     """log p(y_n | θ) [chain, draw, n] in double precision."""
     posterior = fit.posterior
-    if log_weights(posterior) is not None:
+    if ask(posterior, StoredPosterior).log_weights is not None:
         raise Refusal("Leave-one-out needs draws of equal weight, and these are weighted; sample from them first.")
     _check_powers(fit)
-    afresh = stored_draws(posterior) is None
+    afresh = ask(posterior, StoredPosterior).available is None
     num = 1000 * posterior.num_draws(None)[0] if num is None and afresh else num
     members, each = posterior.num_draws(num)
     if members * each < LEAST_DRAWS:
@@ -229,7 +229,7 @@ def _error(rows: np.ndarray) -> float:
 
 def _efficiency(fit: Any, values: np.ndarray) -> float:
     """ESS/S of the likelihoods, averaged over rows; 1 for independent draws."""
-    if stored_draws(fit.posterior) is None:
+    if ask(fit.posterior, StoredPosterior).available is None:
         return 1.0
     if (found := importance(fit.posterior)) is not None:  # draws that were chosen by weight repeat, in random order
         return float(np.clip(found.worth / found.draws, 1e-3, 1.0))

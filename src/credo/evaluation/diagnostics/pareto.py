@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from credo.core.capabilities import points
+from credo.core.capabilities import CentredPosterior, ask
 from credo.core.distribution import ParamDistribution
 from credo.core.draws import log_likelihood_draws
 from credo.core.model import Model
@@ -83,7 +83,7 @@ def pareto_k(key: jax.Array, fit: Any, data: Any, num: int = 1000) -> ParetoK:
         raise NoDensity("This posterior has no density of weights; fit a variational or Laplace posterior to get one.")
     if num < 25:
         raise InputError(f"The tail of fewer than 25 weights cannot be judged, got num={num}.")
-    if posterior.members > 1 and jax.tree.leaves(points(posterior)):
+    if posterior.members > 1 and jax.tree.leaves(ask(posterior, CentredPosterior).points):
         # Each member has points of its own, hence is a posterior of its own.
         alone = [jax.tree.map(lambda x, m=m: x[m : m + 1], posterior) for m in range(posterior.members)]
     else:

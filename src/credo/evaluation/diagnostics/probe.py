@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from credo.core import mixture
-from credo.core.capabilities import on_disk, predicts
+from credo.core.capabilities import PredictingLikelihood, StoredPosterior, ask
 from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.posterior import WeightPosterior
@@ -59,7 +59,7 @@ class Probe(NamedTuple):
 def training_inputs(fit: Any, most: int = MOST_INPUTS) -> PyTree | None:
     """At most `most` training inputs, spread evenly over the rows; None for a loaded fit, which has no data, and for a
     model that is a log density alone, which has no functions."""
-    if fit.loop is None or not predicts(fit.model.likelihood):
+    if fit.loop is None or not ask(fit.model.likelihood, PredictingLikelihood).predicts:
         return None
     source = fit.loop.source
     rows = np.unique(np.linspace(0, source.num_rows - 1, most).round().astype(int))
@@ -71,7 +71,7 @@ def look(key: jax.Array, fit: Any, inputs: PyTree, num: int | None = None) -> Pr
     """Draws of f at the inputs, as many as are stored (or 200 of each member); the prior's where they look alike."""
     inputs = checked_inputs(fit, inputs)
     posterior, likelihood = fit.posterior, fit.model.likelihood
-    if on_disk(posterior):
+    if ask(posterior, StoredPosterior).on_disk:
         made = disk_outputs(key, posterior, fit.model, [lambda: inputs], num)[0]
         draws, found = jax.tree.map(np.asarray, (made, mixture.moments(likelihood, mixture.flatten(made))))
         posterior = posterior.part(np.zeros(1, int), np.zeros(1, int))

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from credo.core.capabilities import is_normal
+from credo.core.capabilities import NormalLikelihood, ask
 from credo.core.likelihood import Likelihood
 from credo.core.mixture import Flat
 from credo.core.predictive import Predictive
@@ -22,7 +22,7 @@ NUMBERS = 2**22  # drawn at once
 
 def crps(predictive: Predictive, targets: Any, draws: int, seed: int) -> np.ndarray:
     """CRPS of every row and output [n, k], on the scale of the targets."""
-    if is_normal(predictive.likelihood):
+    if ask(predictive.likelihood, NormalLikelihood).normal:
         return predictive.by_chunk(_normal, targets)
     return predictive.by_chunk(_sampled(_crps_draws, draws, seed), targets)
 

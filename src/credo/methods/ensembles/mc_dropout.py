@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from credo.core.batch import Batch
-from credo.core.capabilities import MaskedNetwork, capability, dropout_rates, gaussian_moments
+from credo.core.capabilities import DropoutNetwork, GaussianDistribution, MaskedNetwork, ask, capability
 from credo.core.method import Info, Method, Phase
 from credo.core.model import Model
 from credo.core.network import Variables, is_info
@@ -125,7 +125,7 @@ class MCDropout(Method):
     def _rate(self, network: Any, way: str) -> Any:
         if way == "weights":
             return RATE if self.rate is None else self.rate
-        told = {r for r in dropout_rates(network) if r > 0}
+        told = {r for r in (ask(network, DropoutNetwork).dropout_rates or ()) if r > 0}
         if len(told) > 1:
             raise Refusal(
                 f"The network's dropout layers have the rates {sorted(told)}, and which of them belongs to which "
@@ -213,7 +213,7 @@ class MCDropout(Method):
         whole = model.complete(params)
         bound = model.prior.bind(model.network.info(whole["network"]), whole["prior"])
         rest = model.prior.log_hyperprior(whole["prior"]) + model.likelihood.log_prior(whole["likelihood"])
-        moments = gaussian_moments(bound)
+        moments = ask(bound, GaussianDistribution).gaussian()
         if moments is None:
             return rest + bound.log_prob(with_masks(whole["network"], masks, rows))
 

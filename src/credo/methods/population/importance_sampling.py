@@ -10,7 +10,7 @@ from blackjax.smc.resampling import systematic
 from jax.scipy.special import logsumexp
 
 from credo.core.batch import Batch
-from credo.core.capabilities import CentredPosterior, FitResult, capability, offers
+from credo.core.capabilities import CentredPosterior, FitResult, ask, offers
 from credo.core.distribution import ParamDistribution
 from credo.core.method import Info, Method, Phase
 from credo.core.model import Model, inferring
@@ -125,8 +125,8 @@ class ImportanceSampling(Method):
                 "The proposal has no density over weights, so that weights p/q cannot be had: give the posterior of a "
                 'variational or Laplace fit, or "prior".'
             )
-        centred = capability(q, CentredPosterior)
-        if q.members > 1 and centred is not None and jax.tree.leaves((centred.points, centred.state)):
+        centred = ask(q, CentredPosterior)
+        if q.members > 1 and jax.tree.leaves((centred.points, centred.state)):
             raise Refusal(
                 "Each member of this proposal has points of its own, hence is a proposal of its own: give one."
             )

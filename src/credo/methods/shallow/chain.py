@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from credo.core.batch import Batch
-from credo.core.capabilities import sum_of_nodes
+from credo.core.capabilities import NodeNetwork, ask
 from credo.core.method import Info, Method, Phase
 from credo.core.model import Model, inferring
 from credo.core.network import Variables
@@ -187,7 +187,7 @@ def nodes_of(model: Model) -> Nodes:
     """How the model's network is a sum of nodes, or a refusal."""
     if model.fixed is not None:
         raise Refusal("Coefficients are integrated out all together, so this method holds no parameter fixed.")
-    nodes = sum_of_nodes(model.network)
+    nodes = ask(model.network, NodeNetwork).nodes()
     if nodes is None:
         raise Refusal(
             "This method moves the nodes of one hidden layer one at a time, so the network must be a sum of nodes: "

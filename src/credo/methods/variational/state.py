@@ -5,7 +5,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from credo.core.capabilities import gaussian_moments
+from credo.core.capabilities import GaussianDistribution, ask
 from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.noise import normals as normals
@@ -44,7 +44,7 @@ def gaussian_prior(model: Model, variables: Variables, random: PyTree, layout: L
     if jax.tree.leaves(params["prior"]):
         return None
     bound = model.prior.bind(model.network.info(params["network"]), params["prior"])
-    moments = gaussian_moments(bound)
+    moments = ask(bound, GaussianDistribution).gaussian()
     if moments is None:
         return None
     zeros, ones = (jax.tree.map(f, random) for f in (jnp.zeros_like, jnp.ones_like))

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 
 from credo import likelihoods as lk
-from credo.core.capabilities import mode as posterior_mode
+from credo.core.capabilities import ModalPosterior, ask
 from credo.core.model import Model
 from credo.core.posterior import WeightPosterior
 from credo.core.typing import PyTree
@@ -24,7 +24,7 @@ def numbers(subject: Subject, mode: str | None) -> tuple[dict[str, Any], Arrays]
     fit = subject.fit
     posterior = fit.posterior if mode is None else fit.posterior.view(mode)
     network = _network(fit.model)
-    if posterior_mode(posterior) == "probit":
+    if ask(posterior, ModalPosterior).mode == "probit":
         raise Refusal(f'The NumPy predictor has no mode="probit"; take "linearised" or "sampled", or {INSTEAD}.')
     found = drawn(posterior, fit.model, subject.key, subject.num_samples)
     if found is None:

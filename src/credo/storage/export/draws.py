@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from credo.core.capabilities import mode
+from credo.core.capabilities import ModalPosterior, ask
 from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.posterior import Draws, WeightPosterior
@@ -58,7 +58,7 @@ class Around:
 
 def drawn(posterior: Any, model: Model, key: jax.Array, num: int | None) -> Drawn | None:
     """The draws; None where the posterior predicts in another way than by draws of weights."""
-    if not isinstance(posterior, WeightPosterior) or mode(posterior) == "probit":
+    if not isinstance(posterior, WeightPosterior) or ask(posterior, ModalPosterior).mode == "probit":
         return None
     members, draws = posterior.num_draws(num)
     linear = isinstance(posterior, GaussianWeights | Linearised) and posterior.mode == "linearised"

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from credo.core.capabilities import FullyConnectedNetwork, capability, gaussian_moments
+from credo.core.capabilities import FullyConnectedNetwork, GaussianDistribution, ask
 from credo.core.model import Model
 from credo.core.network import ParamInfo
 from credo.errors import Refusal
@@ -79,8 +79,7 @@ def check_limit(model: Model) -> None:
 
 def _perceptron(model: Model) -> tuple[str, list[str]]:
     """(activation, names of layers) of a fully connected network."""
-    able = capability(model.network, FullyConnectedNetwork)
-    said = None if able is None else able.fully_connected()
+    said = ask(model.network, FullyConnectedNetwork).fully_connected()
     if said is None:
         raise Refusal(
             "The infinite-width limit is known here for fully connected networks without masks, "
@@ -104,7 +103,7 @@ def _scales(prior: Any, layers: list[str], width: int, num_inputs: int) -> dict[
             "This prior has hyper-parameters, which stay random at infinite width: the limit is a mixture of Gaussian "
             "processes and not one of them; take fan_in_normal, whose scale the evidence can choose."
         )
-    pair = gaussian_moments(prior.bind(infos, hyper))
+    pair = ask(prior.bind(infos, hyper), GaussianDistribution).gaussian()
     if pair is None:
         raise Refusal(
             "The closed forms of infinite layers need normal weights, and this prior has others: take fan_in_normal."

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from credo.core.capabilities import FactoredSpread, gaussian_moments, offers
+from credo.core.capabilities import FactoredSpread, GaussianDistribution, ask, offers
 from credo.core.model import Model
 from credo.core.network import ParamInfo, Variables
 from credo.core.tree import take
@@ -112,7 +112,7 @@ def _moments(bound: Any) -> tuple[PyTree, PyTree] | None:
     """Means and standard deviations of a product of normals, else None."""
     if isinstance(bound, Weights) and isinstance(bound.distribution, GaussianWeights):
         return bound.distribution.product()
-    return gaussian_moments(bound)
+    return ask(bound, GaussianDistribution).gaussian()
 
 
 def _factors(bound: Any) -> tuple[PyTree, Any] | None:
