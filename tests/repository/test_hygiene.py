@@ -174,7 +174,6 @@ PROBES = {
     "registry/table.py": "the one place that loads a class by its address",
     "runtime.py": "JAX's configuration and Python's importers",
     "storage/export/portable/cells.py": "tables of any library, in a file that travels alone",
-    "storage/sealed.py": "flags that only some systems have",
     "training/fingerprint.py": "functions of any library, by their names",
 }
 

@@ -70,7 +70,7 @@ def _defaults(kind: Any) -> Any:
 def ask(part: Any, kind: type[T]) -> T:
     """The part that offers the capability, or one that has the capability's defaults."""
     able = capability(part, kind)
-    return _defaults(kind) if able is None else able
+    return _defaults(kind) if able is None else able  # type: ignore[arg-type]
 
 
 def required(part: Any, kind: type[T]) -> T:

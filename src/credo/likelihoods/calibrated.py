@@ -11,8 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from credo.core.densities import categorical_entropy, overdispersion, tempered_log_probs
 from credo.core.capabilities import NamedLikelihood, NormalLikelihood, ask
+from credo.core.densities import categorical_entropy, overdispersion, tempered_log_probs
 from credo.core.likelihood import has_posterior
 from credo.core.tree import leaf, struct
 from credo.core.typing import PyTree
