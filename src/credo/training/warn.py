@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextvars import ContextVar
 from typing import Any
 
-from credo.core.capabilities import StoredPosterior, ask
 from credo.errors import ConvergenceWarning
 
 # Alarms about whether the draws are those of the posterior; the others judge the model, or how long to go on.
@@ -41,4 +40,7 @@ def warn(fit: Any, stacklevel: int = 3, category: type[Warning] = ConvergenceWar
 
 def _has_draws(posterior: Any) -> bool:
     """Draws that were kept, and lie in memory: those on the disk are read once somebody asks for `status`."""
-    return (ask(posterior, StoredPosterior).available or 0) > 1 and not ask(posterior, StoredPosterior).on_disk
+    from credo.core.capabilities import StoredPosterior, ask
+
+    stored = ask(posterior, StoredPosterior)
+    return (stored.available or 0) > 1 and not stored.on_disk

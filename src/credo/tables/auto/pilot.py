@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from credo.core.short import is_array
 from credo.registry import NETWORKS, build_method
 from credo.tables.auto.choice import (
     CHAINS,
@@ -112,7 +111,7 @@ def chosen_for_model(model: Model, data: Any, budget: Any, seed: int, measure: b
     from credo.training.fit import seconds
 
     choice = choose_for_model(model, data, budget)
-    simple = isinstance(data, tuple | list) and is_array(data[0]) and not isinstance(data[0], np.memmap)
+    simple = isinstance(data, tuple | list) and not isinstance(data[0], dict | list | tuple | np.memmap)
     if simple and choice.rivals:
         rows = len(data[1])
         weights = np.ones(rows, np.float32) if len(data) < 3 or data[2] is None else np.asarray(data[2], np.float32)

@@ -7,7 +7,6 @@ import math
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from credo.core.tree import field_values
 from credo.errors import ArtifactError
 
 T = TypeVar("T")
@@ -16,7 +15,7 @@ LATER = "added later"
 
 def to_plain(item: Any) -> dict[str, Any]:
     """Return the fields of a dataclass, with its `kind`, as plain JSON types."""
-    return {"kind": item.kind} | {name: to_setting(value) for name, value in field_values(item).items()}
+    return {"kind": item.kind} | {f.name: to_setting(vars(item)[f.name]) for f in dataclasses.fields(item)}
 
 
 def to_setting(value: Any) -> Any:
