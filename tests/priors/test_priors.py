@@ -149,6 +149,27 @@ def test_fan_in_refuses_what_has_none():
     assert both.bind(info, {}).gaussian()[1]["norm"]["scale"].shape == (4,)
 
 
+def test_fan_in_names_all_that_have_none_and_its_advice_centres_scales_at_their_start():
+    info = {
+        "norm": {k: ParamInfo(f"norm/{k}", k, None, None, (4,)) for k in ("bias", "scale")},
+        "out": {"kernel": ParamInfo("out/kernel", "kernel", 4, 1, (1, 4), 1)},
+        "word": ParamInfo("word", "embedding", None, None, (3, 4)),
+    }
+    with pytest.raises(Refusal) as refusal:
+        priors.fan_in_normal().bind(info, {})
+    assert all(f"'{path}'" in str(refusal.value) for path in ("norm/scale", "word"))
+    advice = 'by_path({"norm/scale": centred_on(start, 0.1), "word": normal(1.0), "*": fan_in_normal()}), with start = '
+    assert advice in str(refusal.value)
+    start = jax.tree.map(lambda i: jnp.ones(i.shape), info, is_leaf=lambda x: isinstance(x, ParamInfo))
+    prior = priors.by_path(
+        {"norm/scale": priors.centred_on(start, 0.1), "word": priors.normal(1.0), "*": priors.fan_in_normal()}
+    )
+    mean, std = prior.bind(info, {}).gaussian()
+    assert float(mean["norm"]["scale"][0]) == 1.0
+    assert float(std["norm"]["scale"][0]) == pytest.approx(0.1)
+    assert float(mean["word"][0, 0]) == 0.0
+
+
 @pytest.mark.parametrize("build", [priors.normal, priors.laplace, priors.fan_in_normal, priors.scale_mixture])
 @pytest.mark.parametrize("value", [0, -1.0, float("nan"), float("inf"), "wide"])
 def test_numbers_must_be_positive(build, value):

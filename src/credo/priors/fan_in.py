@@ -1,12 +1,16 @@
 """The normal prior whose scale follows the width of the layer."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from credo.core.network import ParamInfo
+import jax
+
+from credo.core.network import ParamInfo, is_info
 from credo.core.tree import leaf, struct
+from credo.core.typing import PyTree
 from credo.errors import Refusal
 from credo.priors.checks import positive
-from credo.priors.elementwise import ElementwisePrior
+from credo.priors.elementwise import Elementwise, ElementwisePrior
 from credo.priors.normal import NormalDensity
 
 
@@ -22,11 +26,27 @@ class FanInNormal(ElementwisePrior):
         if info.kind == "bias":
             return NormalDensity(0.0, self.scale if self.bias_scale is None else self.bias_scale)
         if info.fan_in is None:
-            raise Refusal(
-                f"fan_in_normal has no scale for '{info.path}' (kind \"{info.kind}\"), which has no fan-in; "
-                f'give it a prior of its own: by_path({{"{info.path}": normal(1.0), "*": fan_in_normal()}}).'
-            )
+            raise _refusal([info])
         return NormalDensity(0.0, self.scale / info.fan_in**0.5)
+
+    def bind_part(self, info: PyTree, params: PyTree) -> Elementwise:
+        """The product over all arrays, or a refusal that names every array without a fan-in."""
+        lacking = [i for i in jax.tree.leaves(info, is_leaf=is_info) if i.kind != "bias" and i.fan_in is None]
+        if lacking:
+            raise _refusal(lacking)
+        return super().bind_part(info, params)
+
+
+def _refusal(lacking: Sequence[ParamInfo]) -> Refusal:
+    """What lacks a fan-in, with priors that fit: a scale multiplies what it sees, so it stays near its start, 1."""
+    around = "centred_on(start, 0.1)"
+    own = ", ".join(f'"{i.path}": {around if i.kind == "scale" else "normal(1.0)"}' for i in lacking)
+    start = ", with start = network.init(key, inputs, outputs).params" if around in own else ""
+    named = ", ".join(f"'{i.path}' (kind \"{i.kind}\")" for i in lacking)
+    return Refusal(
+        f"fan_in_normal has no scale for {named}, which have no fan-in: give them priors of their own, "
+        f'by_path({{{own}, "*": fan_in_normal()}}){start}.'
+    )
 
 
 def fan_in_normal(scale: float = 1.0, *, bias_scale: float | None = None) -> FanInNormal:
