@@ -172,8 +172,10 @@ PROBES = {
     "core/programs.py": "compiled functions of JAX among the values of a module",
     "cli/main.py": "errors of click, which typer may bring along under another name",
     "registry/table.py": "the one place that loads a class by its address",
+    "estimators/frames.py": "tables of any library",
     "runtime.py": "JAX's configuration and Python's importers",
     "storage/export/portable/cells.py": "tables of any library, in a file that travels alone",
+    "tables/read/parse.py": "tables of any library",
     "training/fingerprint.py": "functions of any library, by their names",
 }
 

@@ -180,7 +180,7 @@ class BayesianEstimator(BaseEstimator):
         refuse_masked(X, "X")
         if self.encoder_ is not None:
             validate_data(self, X, reset=False, skip_check_array=True)
-            names = getattr(self, "feature_names_in_", [str(i) for i in range(self.n_features_in_)])
+            names = vars(self).get("feature_names_in_", [str(i) for i in range(self.n_features_in_)])
             return predict_rows(self._predict, self.encoder_, frame_like(X, names))
         X = filled(X, self.medians_) if is_frame(X) and self.medians_ is not None else X
         X = validate_data(self, X, reset=False, dtype=np.float64)
@@ -211,7 +211,7 @@ class BayesianEstimator(BaseEstimator):
         fit = self.fit_
         status = str(fit.status)  # first: facts have the alarms that somebody looked for
         facts = fit._facts() | {"status": status}
-        if hasattr(self, "why_"):
+        if "why_" in vars(self):
             facts["why"] = self.why_
         if self.encoder_ is not None and self.encoder_.notes:
             facts["columns"] = " ".join(self.encoder_.notes)

@@ -14,8 +14,8 @@ from credo.registry import did_you_mean
 from credo.report import calibration, classes, regression, training, uncertainty
 from credo.report.style import plain, retitle, title_of
 from credo.report.views import ClassView, RealView, View, views
-from credo.tables.score import predictive_at
 from credo.tables.encode.columns import DateColumn, NumericColumn
+from credo.tables.score import predictive_at
 
 MOST_OUTPUTS = 4
 CURVE_POINTS = 240

@@ -17,11 +17,11 @@ _NAMES = {"Run": "run", "fit": "fitting", "load": "run", "resume": "fitting"}
 
 
 def __getattr__(name: str) -> Any:
-    import importlib
+    from credo.registry import load
 
     if name not in _NAMES:
         raise AttributeError(f"module 'credo.tables' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"credo.tables.{_NAMES[name]}"), name)
+    return load(f"credo.tables.{_NAMES[name]}:{name}")
 
 
 def __dir__() -> list[str]:
