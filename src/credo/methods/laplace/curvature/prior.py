@@ -15,7 +15,7 @@ from credo.core.typing import PyTree
 from credo.errors import Refusal
 from credo.methods.laplace.curvature.paths import Arrays, arrays, flat, replaced, unflat
 from credo.posteriors import GaussianWeights
-from credo.priors.as_prior import AsPrior, Weights
+from credo.priors.as_prior import AsPrior, WeightDistribution
 from credo.priors.by_path import ByPath, Pieces
 from credo.priors.centred_on import CentredOn
 from credo.priors.elementwise import ElementDensity, Elementwise, ElementwisePrior
@@ -110,14 +110,14 @@ def _bound(model: Model, variables: Variables) -> Any:
 
 def _moments(bound: Any) -> tuple[PyTree, PyTree] | None:
     """Means and standard deviations of a product of normals, else None."""
-    if isinstance(bound, Weights) and isinstance(bound.distribution, GaussianWeights):
+    if isinstance(bound, WeightDistribution) and isinstance(bound.distribution, GaussianWeights):
         return bound.distribution.product()
     return ask(bound, GaussianDistribution).gaussian()
 
 
 def _factors(bound: Any) -> tuple[PyTree, Any] | None:
     """Mean and spread of a posterior with Kronecker factors that became the prior, else None."""
-    inner = bound.distribution if isinstance(bound, Weights) else None
+    inner = bound.distribution if isinstance(bound, WeightDistribution) else None
     if not isinstance(inner, GaussianWeights) or inner.members > 1 or not offers(inner.spread, FactoredSpread):
         return None
     return take(inner.mean["network"], 0), take(inner.spread, 0)
