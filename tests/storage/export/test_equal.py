@@ -8,6 +8,7 @@ import pytest
 
 import credo
 from credo.evaluation.recalibration.unseen import with_settings
+from credo.storage.export.portable.likelihoods import LIKELIHOODS
 from credo.storage.export.portable.prediction import Prediction
 from exported import KEY, TARGETS
 
@@ -27,8 +28,9 @@ def rows():
     ])  # fmt: skip
 
 
-def fitted(name):
-    """A fit of a linear network whose inputs choose the row: f_k(x) = W_k x with x one-hot."""
+def fitted(name, weights=(0.1, 0.3, 0.2, 0.15, 0.25)):
+    """A fit of a linear network whose inputs choose the row: f_k(x) = W_k x with x one-hot. Its draws are the last
+    ones, as many as there are weights."""
     likelihood, values = name.removeprefix(CORRECTED), rows()
     number, width = len(values), OUTPUTS.get(likelihood, 1)
     build = getattr(credo.likelihoods, likelihood)
@@ -51,8 +53,8 @@ def fitted(name):
         heated = {"heat": 1.7, "share": 0.2, "frequencies": [1 / count] * count}
         made = with_settings(made, heated if likelihood in CLASSES else {"factor": 1.6})
     model = credo.Model(network, credo.priors.normal(1.0), made)
-    weights = np.log(np.array([[0.1, 0.3, 0.2, 0.15, 0.25]], np.float32))
-    posterior = credo.posteriors.Samples(own, {}, weights)
+    own = jax.tree.map(lambda x: x[:, -len(weights) :], own)
+    posterior = credo.posteriors.Samples(own, {}, np.log(np.array([weights], np.float32)))
     return credo.Fit(posterior, model, {}, "finished", (), {}, {}, {}, (), (number,), "float32"), inputs, targets
 
 
@@ -97,9 +99,16 @@ def answer(prediction, what, targets):
     """A functional of a prediction, the library's or the exported one's."""
     found = getattr(prediction, what)
     if what in ("cdf", "log_prob"):
-        others = (0,) if prediction.kind == "classes" else (0, 2, 40, 30_000)
+        others = {"classes": (0,), "counts": (0, 2, 40, 30_000, 1e9), "real": (0, 2, -40, 30_000, -1e9)}[
+            prediction.kind
+        ]
         return np.stack([found(y) for y in (targets, *(np.full_like(targets, y) for y in others))])
     return found() if callable(found) else found
+
+
+def test_every_likelihood_is_compared():
+    """A likelihood that exports know joins the tests below with its targets."""
+    assert set(LIKELIHOODS) == set(TARGETS)
 
 
 @pytest.mark.parametrize(("likelihood", "what"), PAIRS)
@@ -139,3 +148,17 @@ def test_one_draw_that_extrapolates_leaves_the_median_of_counts_alone(both, like
     """Five draws, one with output 10⁵: the median is that of the other four."""
     found, wanted, _ = both(likelihood)
     assert found.quantile(0.5)[3] == wanted.quantile(0.5)[3] <= 2
+
+
+@pytest.mark.parametrize("weights", [(1.0,), (1e-30, 1.0)])
+@pytest.mark.parametrize("name", ["student_t", "poisson", "mislabelled"])
+def test_one_draw_and_draws_of_no_weight(name, weights, tmp_path):
+    """Moments, densities and interval ends as in the tests above; 1e-30 is a weight that no sum can see."""
+    fit, inputs, targets = fitted(name, weights)
+    credo.export(fit, tmp_path / "p", "numpy", key=KEY)
+    found, wanted = credo.load_exported(tmp_path / "p").predict(inputs), credo.predict(KEY, fit, inputs)
+    for what in ("mean", "std", "epistemic", "log_prob"):
+        one, other = (answer(x, what, targets.reshape(len(inputs))) for x in (found, wanted))
+        np.testing.assert_allclose(one, other, rtol=2e-5, atol=TOLERANCES.get(what, 1e-6))
+    if name != "mislabelled":
+        np.testing.assert_allclose(found.interval(0.9), wanted.interval(0.9), rtol=2e-5, atol=1e-5)
