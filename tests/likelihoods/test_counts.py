@@ -71,6 +71,20 @@ def test_negative_binomial_log_prob_in_float32(r):
     np.testing.assert_allclose(got, truth, rtol=2e-5, atol=1e-3)
 
 
+@pytest.mark.parametrize("r", [0.3, 4.0, 1e3])
+@pytest.mark.parametrize("mean", [1e10, 1e13])
+def test_negative_binomial_log_prob_of_huge_counts_in_float32(mean, r):
+    """Against its limit: y is gamma with shape r and mean μ, but for r²/y."""
+    targets = np.float32(mean * np.exp(np.random.default_rng(0).uniform(-3, 3, 200)))[:, None]
+    outputs = np.full_like(targets, np.log(mean))
+    ratio = (targets / np.exp(outputs.astype(float)))[:, 0]
+    truth = scipy.stats.gamma(r, scale=1 / r).logpdf(ratio) - outputs[:, 0]
+    got = negative_binomial(r).log_prob({}, jnp.asarray(outputs), jnp.asarray(targets))
+    # μ = e^η is rounded to 3·10⁻⁶ of itself, and the slope in log μ is r (y/μ − 1)
+    rounding = r * (np.abs(ratio - 1) + 1e-3) * 3e-6
+    assert (np.abs(got - truth) < 1e-5 * np.abs(truth) + r**2 / targets[:, 0] + rounding).all()
+
+
 @every
 @pytest.mark.parametrize("mean", [0.01, 1.0, 40.0])
 def test_mass_sums_to_one_and_has_the_stated_moments(likelihood, r, mean):

@@ -11,6 +11,7 @@ from credo.core.special import (
     deviance,
     gammaincc,
     log_ratio,
+    log_share_ratio,
     log_sigmoid,
     namespace,
     stirling_error,
@@ -54,7 +55,8 @@ def negative_binomial_log_prob(eta: Any, log_r: Any, y: Any) -> Any:
     log_count = xp.log(count)
     # Loader's form: each term is small where the density is large, so float32 serves for any y and r
     shift = log_ratio(count, mu, r)
-    misfit = r * deviance(shift) + count * deviance(shift + eta - log_count)
+    # the difference of η and log y is off by 10⁻⁶ in float32, and by the square of that times y here
+    misfit = r * deviance(shift) + count * deviance(log_share_ratio(count, mu, r, shift + eta - log_count))
     stirling = stirling_error(r + count) - stirling_error(r) - stirling_error(count)
     positive = stirling - misfit + 0.5 * (log_r - xp.log(r + count) - log_count) - HALF_LOG_2PI
     return xp.where(y > 0, positive, r * log_sigmoid(log_r - eta)).sum(-1)

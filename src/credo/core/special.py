@@ -62,10 +62,19 @@ def deviance(delta: Any) -> Any:
 
 def log_ratio(y: Any, mu: Any, r: Any) -> Any:
     """log (r + y)/(r + μ), with all its digits when y is near μ and finite when they are far apart."""
-    xp = namespace(y, mu, r)
-    gap = (y - mu) / (r + mu)
+    return _near_one((y - mu) / (r + mu), namespace(y, mu, r).log(r + y) - namespace(mu, r).log(r + mu))
+
+
+def log_share_ratio(y: Any, mu: Any, r: Any, far: Any) -> Any:
+    """log of μ/(r + μ) by y/(r + y) for y > 0: as `far` says, but with all its digits where that is near 0."""
+    return _near_one(r / (r + mu) * ((mu - y) / y), far)
+
+
+def _near_one(gap: Any, far: Any) -> Any:
+    """log(1 + gap) where that is near 0, else `far`."""
+    xp = namespace(gap, far)
     near = xp.abs(gap) < 0.5
-    return xp.where(near, xp.log1p(xp.where(near, gap, 0)), xp.log(r + y) - xp.log(r + mu))
+    return xp.where(near, xp.log1p(xp.where(near, gap, 0)), far)
 
 
 def stirling_error(x: Any) -> Any:
