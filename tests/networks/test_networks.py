@@ -12,7 +12,8 @@ from credo.core.capabilities import DropoutNetwork, LocalNetwork, ask, capabilit
 from credo.core.network import Variables, is_info
 from credo.core.tree import paths, size
 from credo.errors import InputError
-from credo.networks import augmented, gru, lenet, lstm, resnet20, vgg
+from credo.networks import augmented, gru, lenet, lstm, residual_mlp, resnet20, vgg
+from credo.registry import NETWORKS as ROWS
 
 KEY = jax.random.key(0)
 IMAGES = jax.random.normal(jax.random.key(3), (4, 8, 8, 2))
@@ -28,6 +29,7 @@ NETWORKS = {
     "resnet_group": (resnet20(depth=8, width=4, normalisation="group"), IMAGES),
     "lstm": (lstm(5, layers=2, dropout=0.2), SERIES),
     "gru": (gru(5), SERIES[..., 0]),
+    "residual_mlp": (residual_mlp(5, 2, dropout=0.2), SERIES[:, 0]),
     "augmented": (augmented(lenet(**TINY), shift=1), IMAGES),
 }
 
@@ -78,6 +80,34 @@ def test_masks_act_in_training_with_a_key(name):
     np.testing.assert_allclose(masked[:4], masked[4:], rtol=1e-5, atol=1e-6)  # one mask for all rows
     assert bool(network.dropout_rates) == (network.dropout > 0)
     assert [np.allclose(plain, x, atol=1e-5) for x in (trained, masked)] == [network.dropout == 0] * 2
+
+
+def test_every_network_of_the_registry_is_here():
+    """But the two that have files of tests of their own."""
+    assert {row.makes for row in ROWS.values()} <= {type(n).__name__ for n, _ in NETWORKS.values()} | {"MLP", "Shallow"}
+
+
+def test_a_residual_network_is_its_formula():
+    network, inputs, variables = start("residual_mlp")
+    params = jax.tree.map(lambda x: np.asarray(x, np.float64) + 0.1, variables.params)
+
+    def dense(name, h):
+        return params[name]["kernel"] @ h + params[name]["bias"][:, None]
+
+    h = dense("stem", np.asarray(inputs, np.float64).T)
+    for i in range(2):
+        h = h + dense(f"block_{i}_out", np.maximum(dense(f"block_{i}_in", h), 0))
+    found = network.apply(Variables(jax.tree.map(jnp.float32, params), {}), inputs)[0]
+    np.testing.assert_allclose(found, dense("output", h).T, rtol=1e-4)
+
+
+@pytest.mark.parametrize("method", ["map", "laplace"])
+def test_a_residual_network_is_fitted(method):
+    x = np.linspace(-2, 2, 60, dtype=np.float32)[:, None]
+    model = credo.Model(residual_mlp(8, 2, "tanh"), credo.priors.fan_in_normal(1.0), credo.likelihoods.gaussian(0.1))
+    fit = credo.fit(KEY, model, (x, np.sin(2 * x[:, 0])), method, steps=400)
+    found = credo.predict(KEY, fit, x, num_samples=50)
+    assert float(np.abs(found.mean - np.sin(2 * x[:, 0])).mean()) < 0.1
 
 
 def test_sizes_are_those_of_the_papers():

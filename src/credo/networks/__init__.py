@@ -14,6 +14,8 @@ from credo.networks.multi_head import multi_head as multi_head
 from credo.networks.recurrent import Recurrent as Recurrent
 from credo.networks.recurrent import gru as gru
 from credo.networks.recurrent import lstm as lstm
+from credo.networks.residual_mlp import ResidualMLP as ResidualMLP
+from credo.networks.residual_mlp import residual_mlp as residual_mlp
 from credo.networks.resnet import ResNet as ResNet
 from credo.networks.resnet import resnet20 as resnet20
 from credo.networks.shallow import Shallow as Shallow

@@ -28,6 +28,10 @@ NETWORKS = Table("network", (
         "shallow", "credo.networks.shallow:shallow", "One layer of nodes, with a linear part beside it.",
         "Shallow", "shallow:8", prior="node_hierarchy",
     ),
+    NetworkRow(
+        "residual_mlp", "credo.networks.residual_mlp:residual_mlp", "A perceptron with shortcuts: width and depth.",
+        "ResidualMLP", "residual_mlp:50:2",
+    ),
     NetworkRow("lenet", "credo.networks.convnet:lenet", "The convolutional network LeNet-5.", "LeNet", "", "images"),
     NetworkRow("vgg", "credo.networks.convnet:vgg", "Convolutions of 3 × 3 in stages.", "VGG", "", "images"),
     NetworkRow(
