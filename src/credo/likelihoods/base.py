@@ -45,6 +45,10 @@ class NoParameters:
         """The same likelihood: nothing is learned as a point."""
         return self
 
+    def exported(self, params: PyTree) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Settings, and arrays for one ν, that the NumPy predictor needs: none."""
+        return {}, {}
+
 
 class ClassLikelihood(NoParameters, ABC):
     """What classification likelihoods share; a subclass brings `log_probs`."""
@@ -124,6 +128,10 @@ class ScaleNoise:
     def inferring(self) -> Self:
         """The same likelihood with a learned σ put under its prior."""
         return dataclasses.replace(self, noise="inferred") if self.point else self
+
+    def exported(self, params: PyTree) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Arrays that the NumPy predictor needs: σ."""
+        return {}, {"scale": self.sigma(params)}
 
     def log_sigma(self, params: PyTree) -> jax.Array:
         """log σ [k] (or a scalar)."""

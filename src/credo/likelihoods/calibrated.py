@@ -25,6 +25,7 @@ class Corrected:
     """What corrected likelihoods share: targets, outputs and parameters are those of the `inner` one."""
 
     inner: Any
+    factor: Any
 
     @property
     def point(self) -> bool:
@@ -60,6 +61,14 @@ class Corrected:
     def sample_prior(self, key: jax.Array, targets: jax.Array) -> PyTree:
         """As the inner likelihood."""
         return self.inner.sample_prior(key, targets)
+
+    def exported(self, params: PyTree) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Those of the inner likelihood, and the correction."""
+        settings, arrays = self.inner.exported(params)
+        return settings | {"correction": self._correction()}, arrays
+
+    def _correction(self) -> dict[str, Any]:
+        return {"factor": np.asarray(self.factor, np.float64).tolist()}
 
     def inferring(self) -> Any:
         """With the inner one's learned point under its prior."""
@@ -144,6 +153,10 @@ class Tempered(Corrected, ClassLikelihood):
     heat: Any = leaf(default=1.0)
     share: Any = leaf(default=0.0)
     log_frequencies: Any = leaf(default=None)
+
+    def _correction(self) -> dict[str, Any]:
+        shares = np.exp(np.asarray(self.log_frequencies, np.float64)).tolist()
+        return {"heat": float(self.heat), "share": float(self.share), "frequencies": shares}
 
     def log_probs(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """log p(c) of every class [n, C]."""

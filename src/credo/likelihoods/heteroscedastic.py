@@ -53,6 +53,10 @@ class Heteroscedastic(NoParameters):
         """Φ((y − m)/σ)."""
         return jax.scipy.stats.norm.cdf(targets, self.mean(params, outputs), self.sigma(outputs))
 
+    def exported(self, params: PyTree) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The floor, for the NumPy predictor."""
+        return {"floor": float(self.floor)}, {}
+
     def sample(self, key: jax.Array, params: PyTree, outputs: jax.Array) -> jax.Array:
         """m + σ ε."""
         mean = self.mean(params, outputs)

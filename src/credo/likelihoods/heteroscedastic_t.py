@@ -114,6 +114,10 @@ class HeteroscedasticT:
         z = (targets - self.mean(params, outputs)) / self.sigma(outputs)
         return student_t_cdf(self.freedom(params, outputs.dtype), z)
 
+    def exported(self, params: PyTree) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The floor and ν, for the NumPy predictor."""
+        return {"floor": float(self.floor)}, {"df": self.freedom(params)}
+
     def sample(self, key: jax.Array, params: PyTree, outputs: jax.Array) -> jax.Array:
         """m + σ t."""
         mean = self.mean(params, outputs)

@@ -93,6 +93,10 @@ class Mislabelled(ClassLikelihood):
         """H[p] in nats [n]; that of `categorical` with log p as its outputs."""
         return categorical_entropy(self.log_probs(params, outputs))
 
+    def exported(self, params: PyTree) -> tuple[dict[str, Any], dict[str, Any]]:
+        """logit ε, for the NumPy predictor."""
+        return {}, {"logit_share": self.logit(params)}
+
     def sample(self, key: jax.Array, params: PyTree, outputs: jax.Array) -> jax.Array:
         """One class for every row [n]."""
         return jax.random.categorical(key, self.log_probs(params, outputs)).astype(jnp.int32)

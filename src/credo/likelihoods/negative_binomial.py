@@ -107,6 +107,10 @@ class NegativeBinomial:
         """I_{r/(r+μ)}(r, ⌊y⌋ + 1), and 0 for y < 0."""
         return negative_binomial_cdf(log_rate(outputs + self.offset), self.log_r(params), targets)
 
+    def exported(self, params: PyTree) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The offset and log r, for the NumPy predictor."""
+        return {"offset": float(self.offset)}, {"log_dispersion": self.log_r(params)}
+
     def sample(self, key: jax.Array, params: PyTree, outputs: jax.Array) -> jax.Array:
         """One count for every entry: a Poisson whose rate is gamma with shape r and mean μ."""
         rate_key, count_key = jax.random.split(key)

@@ -46,6 +46,10 @@ class Poisson(NoParameters):
         """Q(⌊y⌋ + 1, λ), and 0 for y < 0."""
         return poisson_cdf(self.mean(params, outputs), targets)
 
+    def exported(self, params: PyTree) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The offset, for the NumPy predictor."""
+        return {"offset": float(self.offset)}, {}
+
     def sample(self, key: jax.Array, params: PyTree, outputs: jax.Array) -> jax.Array:
         """One count for every entry."""
         return poisson_sample(key, self.mean(params, outputs))

@@ -39,6 +39,10 @@ class StudentT(ScaleNoise):
         """That of Student's t at (y − f)/σ."""
         return student_t_cdf(jnp.asarray(self.df, outputs.dtype), (targets - outputs) / self.sigma(params))
 
+    def exported(self, params: PyTree) -> tuple[dict[str, Any], dict[str, Any]]:
+        """σ and ν, for the NumPy predictor."""
+        return {}, {"scale": self.sigma(params), "df": self.df}
+
     def sample(self, key: jax.Array, params: PyTree, outputs: jax.Array) -> jax.Array:
         """f + σ t."""
         df = jnp.asarray(self.df, outputs.dtype)

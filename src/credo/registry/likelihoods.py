@@ -13,9 +13,11 @@ class LikelihoodRow(Part):
 
     Attributes:
         tasks: what targets it describes; the first row of a task is its default.
+        numpy: may it be exported as numbers for NumPy (`storage/export/portable`)? Every one may as a program.
     """
 
     tasks: tuple[str, ...]
+    numpy: bool = True
 
 
 LIKELIHOODS = Table("likelihood", (
@@ -61,7 +63,7 @@ LIKELIHOODS = Table("likelihood", (
     LikelihoodRow(
         "zero_inflated_poisson", "credo.likelihoods.zero_inflated_poisson:zero_inflated_poisson",
         "Counts with more zeros than a Poisson has.",
-        "ZeroInflatedPoisson", "zero_inflated_poisson", ("count",),
+        "ZeroInflatedPoisson", "zero_inflated_poisson", ("count",), numpy=False,
     ),
 ))  # fmt: skip
 

@@ -5,13 +5,14 @@ from typing import Any
 import jax
 import numpy as np
 
-from credo import likelihoods as lk
 from credo.core.capabilities import ModalPosterior, ask
 from credo.core.model import Model
 from credo.core.posterior import WeightPosterior
 from credo.core.typing import PyTree
 from credo.errors import Refusal
+from credo.likelihoods.calibrated import Corrected
 from credo.networks import MLP, Shallow
+from credo.registry import LIKELIHOODS
 from credo.storage.export.draws import by_path, drawn
 from credo.storage.export.subject import Subject
 
@@ -55,48 +56,18 @@ def _network(model: Model) -> dict[str, Any]:
     )
 
 
-NAMES = {
-    lk.Gaussian: "gaussian", lk.StudentT: "student_t", lk.Heteroscedastic: "heteroscedastic",
-    lk.HeteroscedasticT: "heteroscedastic_t", lk.Poisson: "poisson", lk.NegativeBinomial: "negative_binomial",
-    lk.Bernoulli: "bernoulli", lk.Categorical: "categorical", lk.Mislabelled: "mislabelled",
-}  # fmt: skip
-
-
 def _likelihood(likelihood: Any, params: PyTree, count: int) -> tuple[dict[str, Any], Arrays]:
     """Its name and settings, and its parameters for each draw [draw, k]; `params` have a leading axis over draws."""
-    if isinstance(likelihood, lk.Stretched | lk.Tempered | lk.Overdispersed):
-        return _corrected(likelihood, params, count)
-    kind = type(likelihood)
-    if kind not in NAMES:
-        raise Refusal(f"The NumPy predictor knows credo's likelihoods, and this fit has a {kind.__name__}; {INSTEAD}.")
-    settings: dict[str, Any] = {"name": NAMES[kind]}
-    found: dict[str, Any] = {}
-    if kind in (lk.Gaussian, lk.StudentT):
-        found["scale"] = np.exp(params["log_scale"]) if "log_scale" in params else likelihood.scale
-    if kind is lk.StudentT:
-        found["df"] = likelihood.df
-    if kind in (lk.Heteroscedastic, lk.HeteroscedasticT):
-        settings["floor"] = float(likelihood.floor)
-    if kind is lk.HeteroscedasticT:
-        found["df"] = jax.vmap(likelihood.freedom)(params) if params else likelihood.df
-    if kind in (lk.Poisson, lk.NegativeBinomial):
-        settings["offset"] = float(likelihood.offset)
-    if kind is lk.NegativeBinomial:
-        found["log_dispersion"] = params.get("log_dispersion", None if params else np.log(likelihood.value))
-    if kind is lk.Mislabelled:
-        found["logit_share"] = jax.vmap(likelihood.logit)(params) if params else likelihood.logit({})
-    arrays = {}
-    for name, value in found.items():
-        own = np.atleast_1d(np.asarray(value, np.float32))
-        arrays[f"likelihood/{name}"] = np.broadcast_to(own, (count, own.shape[-1]))
-    return settings, arrays
-
-
-def _corrected(likelihood: Any, params: PyTree, count: int) -> tuple[dict[str, Any], Arrays]:
-    """The inner likelihood, and its correction."""
-    settings, arrays = _likelihood(likelihood.inner, params, count)
-    if isinstance(likelihood, lk.Tempered):
-        shares = np.exp(np.asarray(likelihood.log_frequencies, np.float64))
-        own = {"heat": float(likelihood.heat), "share": float(likelihood.share), "frequencies": shares.tolist()}
-        return settings | {"correction": own}, arrays
-    return settings | {"correction": {"factor": np.asarray(likelihood.factor, np.float64).tolist()}}, arrays
+    plain = likelihood
+    while isinstance(plain, Corrected):
+        plain = plain.inner
+    row = LIKELIHOODS.row_of(plain)
+    if row is None or not row.numpy:
+        raise Refusal(
+            f"The NumPy predictor has not the formulas of every likelihood, and this fit has a {type(plain).__name__}; "
+            f"{INSTEAD}, which takes them all."
+        )
+    settings, _ = likelihood.exported(jax.tree.map(lambda x: x[0], params))
+    values = jax.vmap(lambda p: likelihood.exported(p)[1], axis_size=count)(params)
+    each = {f"likelihood/{name}": np.asarray(x, np.float32).reshape(count, -1) for name, x in values.items()}
+    return {"name": row.name} | settings, each

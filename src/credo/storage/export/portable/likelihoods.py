@@ -144,8 +144,4 @@ def _each_draw(arrays: dict[str, np.ndarray], name: str) -> np.ndarray | None:
     return None if found is None else found.astype(float)[:, None, :]
 
 
-LIKELIHOODS = {
-    "gaussian": RealDraws, "heteroscedastic": RealDraws, "student_t": RealDraws, "heteroscedastic_t": RealDraws,
-    "poisson": CountDraws, "negative_binomial": CountDraws, "bernoulli": ClassDraws, "categorical": ClassDraws,
-    "mislabelled": ClassDraws,
-}  # fmt: skip
+KINDS: dict[str, Any] = {each.kind: each for each in (RealDraws, CountDraws, ClassDraws)}
