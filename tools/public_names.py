@@ -31,8 +31,3 @@ def pages() -> dict[Path, str]:
     tables = {"likelihoods": LIKELIHOODS, "priors": PRIORS, "networks": NETWORKS}
     paths = {SOURCE / "credo" / package / "__init__.py": table for package, table in tables.items()}
     return {path: with_names(path.read_text(encoding="utf-8"), [*table.values()]) for path, table in paths.items()}
-
-
-if __name__ == "__main__":
-    for path, text in pages().items():
-        path.write_text(text, encoding="utf-8")
