@@ -10,12 +10,13 @@ from pathlib import Path
 import api_pages
 import gallery
 import methods_page
+import offers_page
 import public_names
 import readme_table
 import renamed_table
 
 ROOT = Path(__file__).resolve().parents[1]
-MAKERS = (public_names, api_pages, methods_page, readme_table, renamed_table, gallery)
+MAKERS = (public_names, api_pages, methods_page, offers_page, readme_table, renamed_table, gallery)
 FOLDERS = (api_pages.PAGES, gallery.PAGES)  # every page in them is made
 
 

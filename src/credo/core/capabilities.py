@@ -159,7 +159,7 @@ class NodeNetwork(Protocol):
 class FullyConnectedNetwork(Protocol):
     """`fully_connected()`: (name of the activation, names of the layers) of a perceptron without masks, or None.
 
-    Default: None. Needed by `nngp` and `ntk`, the limits of infinite width.
+    Default: None. Needed by `infinite_width`.
     """
 
     def fully_connected(self) -> tuple[str, list[str]] | None:
@@ -172,7 +172,7 @@ class GaussianDistribution(Protocol):
     and independent, else None.
 
     Default: None. Used for a KL in closed form (`bayes_by_backprop`, `mc_dropout`), by `laplace` to scale a prior by
-    the evidence, by `nngp`, and by continual learning.
+    the evidence, by `infinite_width`, and by continual learning.
     """
 
     def gaussian(self) -> tuple[PyTree, PyTree] | None:
@@ -193,7 +193,7 @@ class CurvedLikelihood(Protocol):
     """`curvature(params, outputs)`: E_y[−∂² log p/∂f∂f'] [n, out, out], the expected Fisher information.
 
     Default: by autodiff, exactly for classes and at the row's own target otherwise. Used by `laplace`, `last_layer`,
-    `nngp` and all that needs the generalised Gauss-Newton matrix.
+    `infinite_width` and all that needs the generalised Gauss-Newton matrix.
     """
 
     def curvature(self, params: PyTree, outputs: jax.Array) -> jax.Array: ...
@@ -202,7 +202,7 @@ class CurvedLikelihood(Protocol):
 class FactoredLikelihood(Protocol):
     """`curvature_columns(params, outputs)`: columns [columns, n, out] whose outer products sum to the curvature.
 
-    Default: a square root of the curvature. Used by `laplace` with Kronecker factors.
+    Default: a square root of the curvature. Used by `laplace` and `infinite_width`.
     """
 
     def curvature_columns(self, params: PyTree, outputs: jax.Array) -> jax.Array: ...
@@ -220,7 +220,8 @@ class NormalLikelihood(Protocol):
 class InferredLikelihood(Protocol):
     """`inferred`: True where ν has a prior, and so a posterior of its own.
 
-    Default: False. Used by methods that take ν at its mode and say so, and by continual learning, which hands it on.
+    Default: False. Used by methods that take ν at its mode and say so, and by continual learning, which refuses
+    it.
     """
 
     inferred: bool = False
