@@ -114,7 +114,7 @@ def test_a_budget_in_place_of_steps_and_progress_on_stderr(capsys):
     out, err = capsys.readouterr()
     assert out == ""
     assert err.strip().startswith("Fit(map, 40 rows")
-    with pytest.raises(InputError, match="steps or budget, not both"):
+    with pytest.raises(InputError, match="steps or a budget, not both"):
         BayesianRegressor(steps=2, budget="1s").fit(NUMBERS, PRICE)
 
 

@@ -175,7 +175,6 @@ PROBES = {
     "estimators/frames.py": "tables of any library",
     "runtime.py": "JAX's configuration and Python's importers",
     "storage/export/portable/cells.py": "tables of any library, in a file that travels alone",
-    "tables/read/parse.py": "tables of any library",
     "training/fingerprint.py": "functions of any library, by their names",
 }
 

@@ -19,7 +19,7 @@ from credo.core.model import Model
 from credo.core.numeric import refuse_masked
 from credo.core.predictive import Predictive
 from credo.core.short import html_table
-from credo.errors import ConvergenceWarning, InputError
+from credo.errors import ConvergenceWarning
 from credo.estimators.build import Asked, decided, make_likelihood, make_method, make_network, make_prior
 from credo.estimators.frames import filled, frame_like, is_frame, is_numeric, medians, predict_rows
 from credo.estimators.rows import Standard, drop_unweighted
@@ -30,6 +30,7 @@ from credo.tables.encode.encoder import TableEncoder
 from credo.tables.encode.learning import learn_inputs
 from credo.tables.encode.targets import ClassTarget, RegressionTarget
 from credo.tables.read import parse
+from credo.tables.read.source import read_source
 from credo.training.budget import left_of
 from credo.training.clock import COMPILING
 from credo.training.fit import Fit
@@ -85,9 +86,7 @@ class BayesianEstimator(BaseEstimator):
         """The rows that weigh something: X as numbers or, where these do not say it all, as a DataFrame; y; weights."""
         refuse_masked(X, "X")
         refuse_masked(y, "y")
-        if self.steps is not None and self.budget is not None:
-            raise InputError("Give steps or budget, not both.")
-        frame = parse.as_frame(X) if is_frame(X) else None
+        frame = read_source(X).frame if is_frame(X) else None
         if frame is None or is_numeric(frame):
             X, y = validate_data(self, X, y, dtype=np.float64, **checks)
         else:
@@ -95,6 +94,7 @@ class BayesianEstimator(BaseEstimator):
             X, y = parse.named_frame(frame), check_X_y(np.arange(len(frame))[:, None], y, estimator=self, **checks)[1]
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         X, y, weight = drop_unweighted(X, y, weight)
+        vars(self).pop("why_", None)  # of a fit before
         self.encoder_ = None
         self.medians_ = medians(X, weight) if frame is not None and isinstance(X, np.ndarray) else None
         return X, y, weight

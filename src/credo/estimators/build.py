@@ -21,7 +21,7 @@ from credo.tables.model import (
     parse_prior,
     recipe,
 )
-from credo.training.budget import seconds
+from credo.tables.prepare import check_duration
 
 LIKELIHOODS = {"regressor": likelihoods_of("regression", "count"), "classifier": likelihoods_of("binary", "multiclass")}
 
@@ -47,7 +47,7 @@ def decided(asked: Asked, task: str, inputs: np.ndarray, outputs: int) -> Asked:
     if asked.network is not None and words is None:
         heads = {"regression": 2 * outputs, "multiclass": outputs}.get(task, 1)
         size = num_parameters(make_network(asked.network), inputs.shape[1], heads)
-    allowed = None if asked.budget is None else seconds(asked.budget)
+    allowed = check_duration(asked.steps, asked.budget)
     choice = choose(task, *inputs.shape, outputs=outputs, network=words, parameters=size, seconds=allowed)
     # A network of one's own has as many outputs as it has, and with a share of wrong labels two classes need two.
     own_head = not (asked.network is None or isinstance(asked.network, str | list | tuple))

@@ -12,7 +12,7 @@ from credo.core.predictive import Predictive
 from credo.tables.encode.encoder import TableEncoder
 from credo.tables.encode.unseen import predict_unseen, unseen_notes
 from credo.tables.encode.weighted import median
-from credo.tables.read import parse
+from credo.tables.read.source import read_source
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,7 +38,7 @@ def medians(inputs: np.ndarray, weight: np.ndarray) -> np.ndarray:
 
 def filled(X: Any, cells: np.ndarray) -> Any:
     """A table of numbers whose missing cells are those of `cells`, one for each column."""
-    frame = parse.as_frame(X)
+    frame = read_source(X).frame
     if is_numeric(frame) or frame.shape[1] != len(cells):
         return X
     values = frame.to_numpy(np.float64, na_value=np.nan)
@@ -48,17 +48,19 @@ def filled(X: Any, cells: np.ndarray) -> Any:
 def target_names(y: Any, outputs: int) -> tuple[str, ...]:
     """The names of targets, "y" where they have none."""
     if is_frame(y):
-        return tuple(map(str, parse.as_frame(y).columns))
+        return tuple(map(str, read_source(y).frame.columns))
     name = getattr(y, "name", None)
     name = "y" if name is None else str(name)
     return (name,) if outputs == 1 else tuple(f"{name}{i}" for i in range(outputs))
 
 
-def frame_like(X: Any, names: Any) -> Any:
-    """Rows as a table with these names; a table stays."""
+def frame_like(X: Any, names: Any) -> pd.DataFrame:
+    """Rows as a table of pandas, an array with these names."""
     import pandas as pd
 
-    return X if is_frame(X) else pd.DataFrame(np.asarray(X, object), columns=names).infer_objects()
+    if is_frame(X):
+        return read_source(X).frame
+    return pd.DataFrame(np.asarray(X, object), columns=names).infer_objects()
 
 
 def predict_rows(at: Callable[[np.ndarray], Predictive], encoder: TableEncoder, frame: Any) -> Predictive:

@@ -170,7 +170,6 @@ class TableEncoder:
 
     def arrays(self, frame: pd.DataFrame, *, unseen: str = "error") -> Arrays:
         """Return inputs, targets and weights of the rows that can be used."""
-        frame = parse.named_frame(frame)
         rows = self.keep(frame)
         used = frame if len(rows) == len(frame) else frame.iloc[rows]
         return Arrays(self.inputs(used, unseen=unseen), self.targets(used), self.weights(used), rows)

@@ -24,21 +24,12 @@ CELLS = {
 FIRST_YEAR, LAST_YEAR = 1, 9999
 
 
-def as_frame(table: Any) -> pd.DataFrame:
-    """Return a table of pandas, polars or Arrow as a DataFrame, or raise `InputError`."""
+def named_frame(frame: Any) -> pd.DataFrame:
+    """Return the frame with text column names, or raise `InputError` if it is not a usable frame."""
     import pandas as pd
 
-    if isinstance(table, pd.DataFrame):
-        return table
-    if not hasattr(table, "to_pandas"):
-        raise InputError(f"Expected a pandas DataFrame but got {type(table).__name__}; use read_table first.")
-    frame: pd.DataFrame = table.to_pandas()
-    return frame
-
-
-def named_frame(frame: Any) -> pd.DataFrame:
-    """Return a table as a DataFrame with text column names, or raise `InputError` if it is not a usable one."""
-    frame = as_frame(frame)
+    if not isinstance(frame, pd.DataFrame):
+        raise InputError(f"Expected a pandas DataFrame but got {type(frame).__name__}; use read_table first.")
     if not all(isinstance(name, str) for name in frame.columns):
         frame = frame.rename(columns=str)
     if not frame.columns.is_unique:
