@@ -8,6 +8,9 @@ from credo.likelihoods.calibrated import Tempered as Tempered
 from credo.likelihoods.categorical import Categorical as Categorical
 from credo.likelihoods.categorical import categorical as categorical
 from credo.likelihoods.defaults import default_likelihood as default_likelihood
+from credo.likelihoods.from_log_prob import ClassesFromLogProb as ClassesFromLogProb
+from credo.likelihoods.from_log_prob import FromLogProb as FromLogProb
+from credo.likelihoods.from_log_prob import from_log_prob as from_log_prob
 from credo.likelihoods.gaussian import Gaussian as Gaussian
 from credo.likelihoods.gaussian import gaussian as gaussian
 from credo.likelihoods.heteroscedastic import Heteroscedastic as Heteroscedastic
