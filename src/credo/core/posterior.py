@@ -68,9 +68,9 @@ class WeightPosterior(Card):
         return super().__repr__() if whole else fields_in_short(self)
 
     @property
-    @abstractmethod
     def members(self) -> int:
-        """Length of the member axis."""
+        """Length of the member axis, the first of every array."""
+        return jax.tree.leaves(self)[0].shape[0]
 
     @property
     def available(self) -> int | None:

@@ -51,10 +51,6 @@ class WeightDropout(WeightPosterior):
     rows: Rows = ()
 
     @property
-    def members(self) -> int:
-        return jax.tree.leaves(self.params)[0].shape[0]
-
-    @property
     def available(self) -> int | None:
         """One point where nothing is masked."""
         return None if self.rows else 1
@@ -82,10 +78,6 @@ class ActivationDropout(WeightPosterior):
 
     params: PyTree = leaf()
     state: PyTree = leaf()
-
-    @property
-    def members(self) -> int:
-        return jax.tree.leaves(self.params)[0].shape[0]
 
     def draw(self, key: jax.Array, member: jax.Array, index: jax.Array) -> Variables:
         """The weights themselves: what is random is inside the network."""

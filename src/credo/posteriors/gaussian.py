@@ -50,10 +50,6 @@ class GaussianWeights(WeightPosterior):
     structure: str = "full"
     mode: str = "linearised"
 
-    @property
-    def members(self) -> int:
-        return jax.tree.leaves(self.mean)[0].shape[0]
-
     def view(self, mode: str) -> "GaussianWeights":
         """The same posterior, predicting as "linearised", "sampled" or "probit"."""
         if mode not in MODES:

@@ -34,10 +34,6 @@ class MatrixNormal(WeightPosterior):
     points: PyTree = leaf()
     state: PyTree = leaf()
 
-    @property
-    def members(self) -> int:
-        return jax.tree.leaves(self.mean)[0].shape[0]
-
     def draw(self, key: jax.Array, member: jax.Array, index: jax.Array) -> Variables:
         mean, rows, columns, std = (take(x, member) for x in (self.mean, self.rows, self.columns, self.std))
         leaves, treedef = jax.tree.flatten(mean)

@@ -28,10 +28,6 @@ class LowRank(WeightPosterior):
     points: PyTree = leaf()
     state: PyTree = leaf()
 
-    @property
-    def members(self) -> int:
-        return jax.tree.leaves(self.mean)[0].shape[0]
-
     def draw(self, key: jax.Array, member: jax.Array, index: jax.Array) -> Variables:
         mean, std, factor = (take(tree, member) for tree in (self.mean, self.std, self.factor))
         leaves, treedef = jax.tree.flatten(mean)

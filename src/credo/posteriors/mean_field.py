@@ -22,10 +22,6 @@ class MeanField(WeightPosterior):
     points: PyTree = leaf()
     state: PyTree = leaf()
 
-    @property
-    def members(self) -> int:
-        return jax.tree.leaves(self.mean)[0].shape[0]
-
     def draw(self, key: jax.Array, member: jax.Array, index: jax.Array) -> Variables:
         mean, treedef = jax.tree.flatten(take(self.mean, member))
         std = jax.tree.leaves(take(self.std, member))

@@ -26,10 +26,6 @@ class Multivariate(WeightPosterior):
     state: PyTree = leaf()
 
     @property
-    def members(self) -> int:
-        return self.factor.shape[0]
-
-    @property
     def covariance(self) -> jax.Array:
         """LL' of every member [member, P, P]."""
         factor = jnp.asarray(self.factor)

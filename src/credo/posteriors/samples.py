@@ -27,10 +27,6 @@ class Samples(WeightPosterior):
     weights: Any = leaf(default=None)
 
     @property
-    def members(self) -> int:
-        return jax.tree.leaves(self.params)[0].shape[0]
-
-    @property
     def available(self) -> int:
         return jax.tree.leaves(self.params)[0].shape[1]
 

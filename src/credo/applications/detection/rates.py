@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from credo.core.checks import share
 from credo.errors import InputError
 from credo.evaluation.metrics.bootstrap import Interval
 
@@ -99,8 +100,7 @@ def _bootstrap(
     function: Callable[[np.ndarray], np.ndarray], images: int, key: jax.Array, level: float, resamples: int
 ) -> dict[str, Interval]:
     """Percentile intervals of AUROC, TPR and FPR over images drawn again; the same key draws the same images."""
-    if not 0 < level < 1:
-        raise InputError(f"The level of an interval lies between 0 and 1, got {level}.")
+    share(level, "The level of an interval")
     if resamples < 1:
         raise InputError(f"resamples must be at least 1, got {resamples}.")
     rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).ravel().tolist())

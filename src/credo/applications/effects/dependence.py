@@ -13,6 +13,7 @@ from credo.applications.effects.bands import mean_over, quantile_over
 from credo.applications.effects.grid import Grid, as_grid, grid_of
 from credo.core.batch import pad_rows
 from credo.core.capabilities import StoredPosterior, ask
+from credo.core.checks import share
 from credo.core.model import Model
 from credo.core.pieces import in_pieces
 from credo.core.predict import CHUNK_BYTES, checked_inputs
@@ -212,8 +213,7 @@ def thin_rows(rows: np.ndarray, most: int) -> np.ndarray:
 
 def check_level(level: float) -> None:
     """Raise a sentence unless the level is a probability."""
-    if not 0 < level < 1:
-        raise InputError(f"The level of a band lies between 0 and 1, got {level}.")
+    share(level, "The level of a band")
 
 
 def _columns(feature: Any, width: int) -> tuple[int, ...]:

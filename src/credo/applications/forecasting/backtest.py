@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from credo.core.checks import share
 from credo.core.short import fields_in_short
-from credo.errors import InputError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,8 +45,7 @@ class Backtest:
 
     def coverage(self, level: float = 0.9) -> np.ndarray:
         """Share of origins whose value lay in the central interval of this probability, for each step [horizon]."""
-        if not 0 < level < 1:
-            raise InputError(f"The level of an interval lies between 0 and 1, got {level}.")
+        share(level, "The level of an interval")
         low, high = np.quantile(self.paths, (0.5 - level / 2, 0.5 + level / 2), axis=1)
         return ((low <= self.values) & (self.values <= high)).mean(0)
 

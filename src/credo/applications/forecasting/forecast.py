@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 
+from credo.core.checks import share
 from credo.core.predictive import Predictive
 from credo.core.short import fields_in_short
 from credo.errors import InputError
@@ -61,8 +62,7 @@ class Forecast:
         Args:
             level: its probability.
         """
-        if not 0 < level < 1:
-            raise InputError(f"The level of an interval lies between 0 and 1, got {level}.")
+        share(level, "The level of an interval")
         return self.quantile(0.5 - level / 2), self.quantile(0.5 + level / 2)
 
 

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from credo.core.checks import share
 from credo.core.predictive import Predictive
 from credo.errors import InputError
 from credo.evaluation.metrics.terms import Score, checked_weights, padded
@@ -122,8 +123,7 @@ def bootstrap(
         >>> metrics.bootstrap(metrics.arrays.auroc, scores, labels, key=jax.random.key(0))
         Interval(value=1.0, low=1.0, high=1.0)
     """
-    if not 0 < level < 1:
-        raise InputError(f"The level of an interval lies between 0 and 1, got {level}.")
+    share(level, "The level of an interval")
     if resamples < 1:
         raise InputError(f"resamples must be at least 1, got {resamples}.")
     rows = len(arrays[0])
