@@ -25,9 +25,7 @@ def table() -> str:
     rows = [row(f"`credo.{old}` (stays a short name)", f"credo.{new}") for old, new in SHORT.items()]
     rows += [row(f"`credo.{old}`", f"credo.{new}") for old, new in PACKAGES.items()]
     rows += [modules(before, after, names) for (before, after), names in MODULES.items()]
-    rows += [
-        row(f"`{module}.{name}`", f"{new}.{name}") for module, names in NAMES.items() for name, new in names.items()
-    ]
+    rows += [row(f"`{module}.{name}`", new) for module, names in NAMES.items() for name, new in names.items()]
     return "\n".join(["| old | new |", "|---|---|", *rows])
 
 
