@@ -94,7 +94,7 @@ class BayesianEstimator(BaseEstimator):
             X, y = parse.named_frame(frame), check_X_y(np.arange(len(frame))[:, None], y, estimator=self, **checks)[1]
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         X, y, weight = drop_unweighted(X, y, weight)
-        vars(self).pop("why_", None)  # of a fit before
+        self.__dict__.pop("why_", None)  # of a fit before
         self.encoder_ = None
         self.medians_ = medians(X, weight) if frame is not None and isinstance(X, np.ndarray) else None
         return X, y, weight
@@ -130,9 +130,9 @@ class BayesianEstimator(BaseEstimator):
 
         def model_with(options: dict[str, Any]) -> Model:
             prior = make_prior(options.get("prior", asked.prior), self._kind, asked.method, network)
-            taken = options.get("likelihood") if likelihood.kind == "classes" else None  # by the pilot
-            own = likelihood if taken is None else make_likelihood(taken, self._kind, len(self.classes_))
-            return Model(network, prior, own, 1.0, None)
+            named = options.get("likelihood") if likelihood.kind == "classes" else None  # by the pilot
+            chosen = likelihood if named is None else make_likelihood(named, self._kind, len(self.classes_))
+            return Model(network, prior, chosen, 1.0, None)
 
         options: dict[str, Any] = {}
         choice = None

@@ -50,21 +50,21 @@ def decided(asked: Asked, task: str, inputs: np.ndarray, outputs: int) -> Asked:
     allowed = check_duration(asked.steps, asked.budget)
     choice = choose(task, *inputs.shape, outputs=outputs, network=words, parameters=size, seconds=allowed)
     # A network of one's own has as many outputs as it has, and with a share of wrong labels two classes need two.
-    own_head = not (asked.network is None or isinstance(asked.network, str | list | tuple))
-    if asked.likelihood is not None or (own_head and task == "binary"):
+    has_own_head = not (asked.network is None or isinstance(asked.network, str | list | tuple))
+    if asked.likelihood is not None or (has_own_head and task == "binary"):
         choice = without_likelihood(choice)
-    own = dict(choice.settings)
-    likelihood, prior = own.pop("likelihood", None), own.pop("prior", None)
+    settings = dict(choice.settings)
+    likelihood, prior = settings.pop("likelihood", None), settings.pop("prior", None)
     return Asked(
         choice.method,
         choice.network if asked.network is None else asked.network,
         prior if asked.prior is None else asked.prior,
         parse_likelihood(likelihood, task, outputs) if asked.likelihood is None and likelihood else asked.likelihood,
-        own | (asked.settings or {}),
+        settings | (asked.settings or {}),
         choice.steps if asked.steps is None and asked.budget is None else asked.steps,
         choice.batch_size if asked.batch_size is None else asked.batch_size,
         asked.budget,
-        choice._replace(settings=own, rivals=() if asked.prior is not None else choice.rivals),
+        choice._replace(settings=settings, rivals=() if asked.prior is not None else choice.rivals),
     )
 
 
@@ -100,16 +100,16 @@ def make_prior(prior: Any, kind: str, method: Any = METHOD, network: Any = None)
 
 def make_likelihood(likelihood: Any, kind: str, num_classes: int | None = None, method: Any = METHOD) -> Any:
     """A likelihood from its name or itself, checked to describe the targets of a "regressor" or "classifier"."""
-    known = LIKELIHOODS[kind]
+    names = LIKELIHOODS[kind]
     if likelihood is None and kind == "regressor" and recipe(method).likelihood:
         return parse_likelihood(recipe(method).likelihood)
     if likelihood is None:
-        likelihood = known[0] if num_classes in (None, 2) else "categorical"
+        likelihood = names[0] if num_classes in (None, 2) else "categorical"
     if isinstance(likelihood, str):
-        return parse_likelihood(likelihood, kind, num_classes or 0, known)
+        return parse_likelihood(likelihood, kind, num_classes or 0, names)
     if not isinstance(likelihood, Likelihood) or (likelihood.kind == "classes") != (kind == "classifier"):
         wanted = "classes" if kind == "classifier" else "numbers"
-        raise InputError(f"A {kind} takes a likelihood for {wanted}, such as {', '.join(known)}; got {likelihood!r}.")
+        raise InputError(f"A {kind} takes a likelihood for {wanted}, such as {', '.join(names)}; got {likelihood!r}.")
     return likelihood
 
 
