@@ -112,6 +112,7 @@ def test_a_wrong_command_line_is_one_sentence(args, words, credo):
         ("likelihoods", "student_t "),
         ("priors", "(horseshoe:0.1)"),
         ("networks", "(mlp:50,50:tanh)"),
+        ("metrics", "crps "),
     ],
 )
 def test_every_table_is_listed(kind, line):

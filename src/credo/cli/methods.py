@@ -10,23 +10,19 @@ from credo.errors import InputError
 
 def methods(
     kind: Annotated[
-        str, typer.Argument(help="methods, likelihoods, priors or networks.", metavar="[KIND]")
+        str, typer.Argument(help="methods, likelihoods, priors, networks or metrics.", metavar="[KIND]")
     ] = "methods",
     as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
 ) -> None:
-    """List the inference methods, or likelihoods, priors or networks and how `--set` and `--network` name them."""
-    from credo.registry import LIKELIHOODS, METHODS, NETWORKS, PRIORS, Table, did_you_mean
+    """List the inference methods; or likelihoods, priors and networks with the words for them; or metrics."""
+    from credo.registry import LIKELIHOODS, METHODS, METRICS, NETWORKS, PRIORS, Table, did_you_mean
 
-    tables: dict[str, Table[Any]] = {
-        "methods": METHODS,
-        "likelihoods": LIKELIHOODS,
-        "priors": PRIORS,
-        "networks": NETWORKS,
-    }
+    every: tuple[Table[Any], ...] = (METHODS, LIKELIHOODS, PRIORS, NETWORKS, METRICS)
+    tables = {f"{table.kind}s": table for table in every}
     if kind not in tables:
         raise InputError(f"Unknown kind {kind!r}.{did_you_mean(kind, tables)} There are {', '.join(tables)}.")
     table = tables[kind]
-    shown = ("name", "summary", "capability", "exact_on", "tasks", "inputs", "example")
+    shown = ("name", "summary", "capability", "exact_on", "tasks", "inputs", "example", "better")
     if as_json:
         emit([{key: value for key, value in vars(row).items() if key in shown} for row in table.values()])
         return

@@ -11,6 +11,8 @@ from credo.registry.methods import Row as Row
 from credo.registry.methods import build_method as build_method
 from credo.registry.methods import find as find
 from credo.registry.methods import method_name as method_name
+from credo.registry.metrics import METRICS as METRICS
+from credo.registry.metrics import MetricRow as MetricRow
 from credo.registry.networks import NETWORKS as NETWORKS
 from credo.registry.networks import NetworkRow as NetworkRow
 from credo.registry.priors import PRIORS as PRIORS

@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
+from credo.registry import METRICS
 from credo.report.html import Section, bullets, gallery, page, paragraphs, table
 from credo.report.style import CYCLE, INK, MUTED, dress, legend, plain
 from credo.report.told import digits, spans, tell
@@ -25,7 +26,6 @@ COLUMNS = {
     "evidence": "evidence",
     "seconds": "s / fold",
 }
-LARGER = {"log_likelihood": 1, "accuracy": 1, "rmse": -1, "crps": -1, "brier": -1}
 
 
 def rows_of(found: Any) -> tuple[list[str], list[list[str]]]:
@@ -66,7 +66,7 @@ def best_cells(found: Any) -> list[tuple[int, int]]:
     shown = [name for name in COLUMNS if any(row.get(name) is not None for row in found.table)]
     places = []
     for j, name in enumerate(shown):
-        sign = LARGER.get(name)
+        sign = METRICS[name].better if name in METRICS else 0
         values = [row.get(name) for row in found.table]
         known = [sign * v for v in values if v is not None and np.isfinite(v)] if sign else []
         if sign and len(known) > 1:

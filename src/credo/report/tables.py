@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from credo.registry import METRICS
 from credo.report.words import number, percent
 
 
@@ -16,20 +17,7 @@ class Meaning(NamedTuple):
 
 
 MEANINGS = {
-    "test_log_likelihood": Meaning("Log-likelihood", "mean log density of the rows (nats); higher is better", 1),
-    "test_rmse": Meaning("RMSE", "typical size of an error, in units of the target; lower is better", -1),
-    "test_mae": Meaning("MAE", "mean size of an error, in units of the target; lower is better", -1),
-    "test_crps": Meaning("CRPS", "distance between prediction and observation; lower is better", -1),
-    "test_coverage_90": Meaning("90 % coverage", "share of rows inside their 90 % interval; wanted: 90 %", 0, True),
-    "test_accuracy": Meaning("Accuracy", "share of rows whose class was named right; higher is better", 1, True),
-    "test_majority_accuracy": Meaning("Accuracy of the majority class", "always naming the commonest class", 0, True),
-    "test_brier": Meaning("Brier score", "squared error of the probabilities; lower is better", -1),
-    "test_ece": Meaning("Calibration error", "mean gap between confidence and accuracy; lower is better", -1, True),
-    "test_auroc": Meaning("Area under ROC", "chance that a row of a class outranks another one; higher is better", 1),
-    "test_recall": Meaning("Recall", "share of the second class that the threshold picks out", 1, True),
-    "test_precision": Meaning("Precision", "share of the second class among the rows picked out", 1, True),
-    "test_threshold": Meaning("Threshold", "probability of the second class with the best expected F1"),
-    "test_lift_10": Meaning("Lift", "how much more frequent the second class is in the tenth that ranks first", 1),
+    **{f"test_{row.name}": Meaning(row.label, row.summary, row.better, row.share) for row in METRICS.values()},
     "seconds_fit": Meaning("Seconds", "wall-clock time of the whole fit"),
     "seconds_compile": Meaning("Seconds compiling", "part of it spent compiling"),
     "seconds_run": Meaning("Seconds running", "part of it spent computing"),

@@ -4,32 +4,20 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from credo.registry import METRICS
+
 MOST_CLASSES, WIDTH = 8, 16  # classes whose confusions fit on a screen, and letters of their names
-WORDS = {
-    "log_likelihood": "log likelihood",
-    "rmse": "RMSE",
-    "crps": "CRPS",
-    "coverage_90": "90 % intervals cover",
-    "accuracy": "accuracy",
-    "majority_accuracy": "  of the majority class",
-    "brier": "Brier score",
-    "ece": "calibration error (ECE)",
-    "auroc": "area under ROC curve",
-    "recall": "recall",
-    "precision": "precision",
-    "lift_10": "lift in the top tenth",
-}
 
 
 def in_words(scores: dict[str, Any], ends: dict[str, list[float]] | None = None) -> list[str]:
     """One line for each score, with or without the prefix `test_`, and its interval where that is known."""
     lines = []
     for name, value in scores.items():
-        words = WORDS.get(name.removeprefix("test_"))
-        if words is not None and value is not None:
+        row = METRICS.get(name.removeprefix("test_"))
+        if row and row.words and value is not None:
             low, high = (ends or {}).get(name, (None, None))
             between = "" if low is None else f"   ({low:.4g} to {high:.4g})"
-            lines.append(f"  {words:<26}{value:.4g}{between}")
+            lines.append(f"  {row.words:<26}{value:.4g}{between}")
     return lines
 
 

@@ -1,5 +1,7 @@
 """Scores of predictives of every kind, against scikit-learn, SciPy and by hand."""
 
+import inspect
+
 import jax
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from credo import likelihoods
 from credo.errors import InputError, Refusal
 from credo.evaluation import metrics
 from credo.evaluation.metrics import distances
+from credo.registry import METRICS
 from predictives import predictive
 
 N = 57
@@ -275,3 +278,10 @@ def test_chunks_have_noise_of_their_own():
     for found in (distances.crps(p, np.zeros(6), 100, 0), distances.energy(p, np.zeros(6), 100, 0)):
         assert len(np.unique(found)) == 6
     np.testing.assert_array_equal(distances.crps(p, np.zeros(6), 100, 0), distances.crps(p, np.zeros(6), 100, 0))
+
+
+@pytest.mark.parametrize("row", METRICS.values(), ids=lambda row: row.name)
+def test_every_metric_of_the_registry_is_a_score(row):
+    score = row.load().given(**dict(row.given))
+    assert isinstance(score, metrics.Score)
+    assert {name for name, _ in row.given} <= set(inspect.signature(score).parameters)

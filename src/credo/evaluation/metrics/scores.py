@@ -6,42 +6,24 @@ import jax
 import numpy as np
 
 from credo.core.predictive import Predictive
-from credo.evaluation.metrics import classes, numbers, threshold
 from credo.evaluation.metrics.bootstrap import Interval, with_interval
 from credo.evaluation.metrics.terms import Score
+from credo.registry import METRICS
 
-OF_CLASSES = {
-    "log_likelihood": numbers.log_likelihood,
-    "accuracy": classes.accuracy,
-    "majority_accuracy": threshold.majority_accuracy,
-    "brier": classes.brier,
-    "ece": classes.ece,
-}
-OF_RANKING = {"auroc": classes.auroc}  # where targets have more than one class
-OF_TWO = {  # and there are but two classes
-    "recall": threshold.recall,
-    "precision": threshold.precision,
-    "threshold": threshold.threshold,
-    "lift_10": threshold.lift.given(share=0.1),
-}
-OF_NUMBERS = {
-    "log_likelihood": numbers.log_likelihood,
-    "rmse": numbers.rmse,
-    "crps": numbers.crps,
-    "coverage_90": numbers.coverage.given(level=0.9),
-}
 DRAWN, FEWEST = 20_000_000, 100  # numbers drawn for the mean CRPS of all rows, and draws of a row at least
 
 
 def _reported(predictive: Predictive, targets: Any) -> dict[str, Score]:
-    if predictive.kind == "classes":
-        if len(np.unique(np.asarray(targets))) < 2:
-            return OF_CLASSES
-        return OF_CLASSES | OF_RANKING | (OF_TWO if predictive.probs.shape[1] == 2 else {})
-    if predictive.kind == "counts":  # their draws are slow to compile and to make
-        return {name: score for name, score in OF_NUMBERS.items() if name != "crps"}
-    draws = max(FEWEST, min(1000, DRAWN // max(1, len(predictive))))
-    return OF_NUMBERS | {"crps": numbers.crps.given(draws=draws)}
+    """The rows of the registry for these predictions, those of classes where the targets allow them."""
+    when = {"always"}
+    if predictive.kind == "classes" and len(np.unique(np.asarray(targets))) > 1:
+        when |= {"several", "two"} if predictive.probs.shape[1] == 2 else {"several"}
+    draws = {"crps": {"draws": max(FEWEST, min(1000, DRAWN // max(1, len(predictive))))}}
+    return {
+        row.name: row.load().given(**dict(row.given), **draws.get(row.name, {}))
+        for row in METRICS.values()
+        if row.when in when and predictive.kind in row.kinds
+    }
 
 
 def summarise(predictive: Predictive, targets: Any, weights: Any = None) -> dict[str, float]:
