@@ -24,9 +24,9 @@ from credo.errors import InputError, Refusal
 from credo.evaluation.baselines import BASELINES, fit_baseline
 from credo.registry import METHODS
 from credo.report.markdown import table
-from credo.tables.auto import AUTO, choose_for, chosen_for, settle
+from credo.tables.auto import AUTO
+from credo.tables.auto.resolution import of_table, resolve
 from credo.tables.encode.encoder import TableEncoder
-from credo.tables.model import build, table_model
 
 NAME = "airfoil"
 CHAINS = "ensemble_chains"
@@ -76,15 +76,14 @@ def run(data: np.ndarray, seed: int, model: str, length: int | None, options: Op
         if model == CHAINS:
             chains = {"size": options.size, "warmup": length, "num_steps": options.path}
             said |= {"steps": length, "settings": chains | dict(options.settings)}
+        case = of_table(encoder, (x, y, np.ones(len(x), np.float32)))
         if model == AUTO:
-            own_settings, rows = dict(options.settings), (x, y, np.ones(len(x), np.float32))
-            choice = chosen_for(encoder, rows, None, own_settings, None, seed)
-            said = settle(choice, None, own_settings, options.steps, None, None)
-            facts["why"] = choose_for(encoder, len(x)).why  # that of the choice says the scores of one split's pilot
-        method, own = build(said["method"], said["settings"])
+            said["settings"] = dict(options.settings)
+            facts["why"] = case.choose().why  # that of the choice says the scores of one split's pilot
+        resolved = resolve(case, **said, seed=seed)
         fit = credo.fit(
-            jax.random.key(seed), table_model(encoder, said["network"], own, said["method"]), (x, y), method,
-            steps=said["steps"], batch_size=said["batch_size"], progress=False,
+            jax.random.key(seed), resolved.model, (x, y), resolved.method, steps=resolved.words["steps"],
+            batch_size=resolved.words["batch_size"], progress=False,
         )  # fmt: skip
         spent = time.perf_counter() - began
         facts["compiling"] = float(fit.timing["seconds_compile"])

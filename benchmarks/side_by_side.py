@@ -44,7 +44,7 @@ def from_choice(name: str, choice: Choice, steps: int | None = None) -> Built:
 
 
 def from_words(said: Mapping[str, Any]) -> Built:
-    """What `credo.auto.settle` gives, as a table of numbers gets it: the model by the words of `credo.tables.model`."""
+    """What `Choice.words` gives, as a table of numbers gets it: the model by the words of `credo.tables.model`."""
     method, options = build(said["method"], said["settings"])
     if "noise" in options:
         raise InputError("The UCI study standardises targets; give the noise as --set likelihood=gaussian:NUMBER.")

@@ -7,7 +7,7 @@ import numpy as np
 
 from benchmarks.side_by_side import from_words
 from benchmarks.uci_data import Arrays, Task
-from credo.tables.auto import Choice, choose, compete_each, settle
+from credo.tables.auto import Choice, choose, pilot
 
 
 def choice_of(data: Arrays, seconds: float | None = None) -> Choice:
@@ -18,7 +18,7 @@ def choice_of(data: Arrays, seconds: float | None = None) -> Choice:
 
 def settled(choice: Choice, settings: dict[str, Any], steps: int | None) -> dict[str, Any]:
     """The choice as words, with what the user said in its place."""
-    return settle(choice, None, settings, steps, None, None)
+    return choice.words(None, settings, steps, None, None)
 
 
 def piloted(
@@ -33,7 +33,7 @@ def piloted(
         return from_words(said | {"settings": said["settings"] | rival}).model
 
     tables = [(one.x, one.y[:, 0], np.ones(len(one.y), np.float32)) for one in tasks]
-    taken = compete_each(choice, model_with, tables, seeds)
+    taken = pilot(choice, model_with, tables, seeds)
     return [settled(one, settings, steps) | {"pilot": _rival(choice, one)} for one in taken]
 
 

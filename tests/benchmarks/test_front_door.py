@@ -16,11 +16,11 @@ from credo.tables import auto
 
 @pytest.fixture
 def quick(monkeypatch):
-    def choose_for(encoder, *rest):
-        options = {"likelihood": "heteroscedastic_t:0.05"} if encoder.task == "regression" else {}
+    def choose(task, *_, **facts):
+        options = {"likelihood": "heteroscedastic_t:0.05"} if task == "regression" else {}
         return auto.Choice("map", "mlp:3", options, 30, 16, "map, because this is a test")
 
-    monkeypatch.setattr("credo.tables.auto.pilot.choose_for", choose_for)
+    monkeypatch.setattr("credo.tables.auto.choice.choose", choose)
     monkeypatch.setattr(front_door, "FOLDS", 2)
     monkeypatch.setattr(front_door, "BASELINES", ("linear", "forest"))
 

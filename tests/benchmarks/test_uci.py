@@ -138,7 +138,7 @@ def test_splits_run_with_the_settings_that_their_pilot_took(data_dir, monkeypatc
         return np.full((len(tasks), 2), ran[-1][0])
 
     monkeypatch.setattr(uci, "choice_of", lambda *_: choice)
-    monkeypatch.setattr(uci_auto, "compete_each", pilots)
+    monkeypatch.setattr(uci_auto, "pilot", pilots)
     monkeypatch.setattr(uci, "scores", scores)
     found = uci.automatic(data, [0, 1, 2], uci.Options())
     assert [row["log_likelihood"] for row in found["rows"]] == [1, 3, 1]

@@ -14,9 +14,8 @@ from credo.cli.fit import free_place
 from credo.cli.main import app
 from credo.errors import InputError
 from credo.estimators import BayesianClassifier, BayesianRegressor
-from credo.estimators.build import Asked, decided
 from credo.tables import auto
-from credo.tables.auto import pilot
+from credo.tables.auto import pilots
 from credo.tables.encode.encoder import TableEncoder
 from credo.tables.job import job_file, read_job
 from credo.tables.model import build, parse_likelihood, parse_network
@@ -73,13 +72,13 @@ def test_parameters_are_counted(words, task):
 
 def test_what_the_user_says_stays():
     choice = auto.choose("regression", 400, 10, device="cpu")
-    said = auto.settle(choice, "mlp:9", {"noise": 0.5, "warmup": 7}, 20, 32, None)
+    said = choice.words("mlp:9", {"noise": 0.5, "warmup": 7}, 20, 32, None)
     assert said["network"] == "mlp:9"
     assert said["steps"] == 20
     assert said["batch_size"] == 32
     assert said["settings"]["warmup"] == 7
     assert "likelihood" not in said["settings"]
-    assert auto.settle(choice, None, {}, None, None, "5s")["steps"] is None
+    assert choice.words(None, {}, None, None, "5s")["steps"] is None
 
 
 def test_the_command_line_chooses_and_says_why(tmp_path, monkeypatch):
@@ -140,8 +139,7 @@ def quick(monkeypatch):
             "map", "mlp:3", {"learning_rate": 0.01} | options, 20, 16, f"map, because {rows} rows, {facts}"
         )
 
-    for module in (credo.tables.auto.choice, credo.estimators.build):
-        monkeypatch.setattr(module, "choose", choose)
+    monkeypatch.setattr(credo.tables.auto.choice, "choose", choose)
 
 
 def test_estimators_choose(quick):
@@ -164,10 +162,11 @@ def test_a_model_of_ones_own():
     x = np.random.default_rng(0).normal(size=(40, 2)).astype(np.float32)
     likelihood = credo.likelihoods.gaussian(noise=0.1)
     model = credo.Model(credo.networks.mlp([3]), credo.priors.normal(1.0), likelihood)
-    choice = auto.choose_for_model(model, (x, x[:, 0]))
-    assert choice.method == "ensemble_chains"
-    assert "likelihood" not in choice.settings
-    assert "13 parameters" in choice.why
+    case = auto.of_model(model, (x, x[:, 0]))
+    resolved = auto.resolve(case, settings={"prior": model.prior, "likelihood": likelihood})
+    assert resolved.words["method"] == "ensemble_chains"
+    assert resolved.model is model
+    assert "13 parameters" in resolved.why
 
 
 def test_auto_in_a_comparison(quick):
@@ -197,8 +196,8 @@ def with_prior(rival):
 def scored(monkeypatch, *scores):
     """Pilots that come to these scores, one for each rival."""
     left = list(scores)
-    monkeypatch.setattr(pilot, "_scores", lambda *_: [(left.pop(0), None)])
-    return auto.compete(CHOICE, with_prior, ROWS, 0)
+    monkeypatch.setattr(pilots, "_scores", lambda *_: [(left.pop(0), None)])
+    return auto.pilot(CHOICE, with_prior, [ROWS], [0])[0]
 
 
 def test_a_pilot_that_comes_to_nothing_chooses_nothing(monkeypatch):
@@ -223,7 +222,7 @@ def last_wins(monkeypatch):
         tried.append(model_of)
         return [(float(len(tried)), None)]
 
-    monkeypatch.setattr(pilot, "_scores", scores)
+    monkeypatch.setattr(pilots, "_scores", scores)
     return tried
 
 
@@ -240,23 +239,30 @@ def test_labels_may_be_wrong_unless_a_likelihood_is_named(names, monkeypatch):
     assert model.predict_proba(x).shape == (90, len(names))
     frame = pd.DataFrame(x, columns=["u", "v"]).assign(label=labels)
     encoder = TableEncoder.learn(frame, "label")
-    arguments = (encoder, encoder.arrays(frame)[:3], None)
-    assert auto.chosen_for(*arguments, {}, None, 0).settings["likelihood"] == "mislabelled"
+    case = auto.of_table(encoder, encoder.arrays(frame))
+    assert auto.resolve(case).words["settings"]["likelihood"] == "mislabelled"
     tried.clear()
     named = BayesianClassifier(likelihood="categorical", random_state=0, **quick).fit(x, labels)
     assert isinstance(named.fit_.model.likelihood, credo.likelihoods.Categorical)
     assert len(tried) == 2
-    assert "likelihood" not in auto.chosen_for(*arguments, {"likelihood": "categorical"}, None, 0).settings
+    model = auto.resolve(case, settings={"likelihood": "categorical"}).model
+    assert isinstance(model.likelihood, credo.likelihoods.Categorical)
 
 
 @pytest.mark.parametrize("network", [credo.networks.mlp([4]), "mlp:4", [4], None])
-def test_a_network_of_ones_own_keeps_the_number_of_its_outputs(network):
-    x = np.zeros((90, 2), np.float32)
-    own = isinstance(network, credo.networks.mlp([4]).__class__)
+def test_a_network_of_ones_own_keeps_the_number_of_its_outputs(network, monkeypatch):
+    data = (
+        np.random.default_rng(0).normal(size=(90, 2)).astype(np.float32),
+        np.arange(90) % 3,
+        np.ones(90, np.float32),
+    )
+    own, tried = isinstance(network, credo.networks.mlp([4]).__class__), []
+    monkeypatch.setattr(credo.tables.auto.resolution, "pilot", lambda choice, *_: [tried.append(choice) or choice])
     for task, wrong in (("binary", not own), ("multiclass", True)):
-        asked = Asked("auto", network, None, None, None, None, None)
-        rivals = decided(asked, task, x, 2 if task == "binary" else 3).choice.rivals
-        assert any("likelihood" in rival for rival in rivals) == wrong
+        model = BayesianClassifier(network=network)
+        model.classes_ = np.arange(2 if task == "binary" else 3)
+        auto.resolve(model._case(task, data, len(model.classes_)), network=network)
+        assert any("likelihood" in rival for rival in tried[-1].rivals) == wrong
 
 
 @pytest.mark.full
@@ -272,30 +278,30 @@ def test_wrong_labels_are_found_by_the_pilot():
         likelihood = credo.likelihoods.mislabelled(2) if "likelihood" in rival else credo.likelihoods.categorical(2)
         return credo.Model(credo.networks.mlp([4], "tanh"), credo.priors.normal(3.0), likelihood)
 
-    taken = auto.compete(choice, model, (x, y, np.ones(400, np.float32)), 0)
+    taken = auto.pilot(choice, model, [(x, y, np.ones(400, np.float32))], [0])[0]
     assert taken.settings["likelihood"] == "mislabelled"
 
 
 def test_a_shallow_network_keeps_its_own_prior(monkeypatch):
-    monkeypatch.setattr(pilot, "_scores", lambda *_: pytest.fail("a pilot was run"))
+    monkeypatch.setattr(pilots, "_scores", lambda *_: pytest.fail("a pilot was run"))
     frame = regression_frame(80)
     encoder = TableEncoder.learn(frame, "price")
-    choice = auto.chosen_for(encoder, encoder.arrays(frame)[:3], "shallow:8", {}, None, 0)
-    assert choice.rivals == ()
-    assert "prior" not in choice.settings
+    resolved = auto.resolve(auto.of_table(encoder, encoder.arrays(frame)), network="shallow:8")
+    assert resolved.correction is None
+    assert "prior" not in resolved.words["settings"]
     own = credo.Model(credo.networks.shallow(3), credo.priors.node_hierarchy(), credo.likelihoods.gaussian())
-    assert auto.compete(CHOICE, lambda _: own, ROWS, 0) == CHOICE._replace(rivals=())
+    assert auto.pilot(CHOICE, lambda _: own, [ROWS], [0]) == [CHOICE._replace(rivals=())]
 
 
 @pytest.mark.parametrize("sizes", [(30, 30, 30), (50, 9, 1, 10, 20), (85, 5)])
 def test_a_pilot_keeps_groups_whole(sizes):
     groups = np.random.default_rng(1).permutation(np.repeat(np.arange(len(sizes)), sizes))
-    folds = pilot._folds(90, 0, groups)
+    folds = pilots._folds(90, 0, groups)
     assert len(folds) == min(3, len(sizes))
     assert sorted(np.concatenate(folds)) == list(range(90))
     assert sum(len(set(groups[fold])) for fold in folds) == len(sizes)
     columns = (np.arange(90)[:, None], np.arange(90), np.ones(90))
-    given, held = pilot._cut(with_prior({}), columns, folds)
+    given, held = pilots._cut(with_prior({}), columns, folds)
     for i, fold in enumerate(folds):
         real = [side[0][i, side[2][i] > 0, 0] for side in (given, held)]
         assert sorted(real[0]) == sorted(set(range(90)) - set(fold))
@@ -303,7 +309,7 @@ def test_a_pilot_keeps_groups_whole(sizes):
 
 
 def test_one_group_cannot_be_cut():
-    taken = auto.compete(CHOICE, with_prior, ROWS, 0, np.zeros(90, int))
+    taken = auto.pilot(CHOICE, with_prior, [ROWS], [0], np.zeros(90, int))[0]
     assert taken.settings == {}
     assert "All rows are of one group" in taken.why
 
@@ -314,11 +320,11 @@ def test_a_fit_by_groups_tells_its_pilot(tmp_path, monkeypatch):
 
     seen = []
 
-    def chosen_for(encoder, data, network, settings, budget, seed, groups, announce):
-        seen.append((len(data[1]), groups))
+    def chosen(case, network, settings, budget, seed, groups, *_):
+        seen.append((len(case.data[1]), groups))
         return auto.Choice("map", "mlp:3", {}, 5, 16, "Because.")
 
-    monkeypatch.setattr(prepare, "chosen_for", chosen_for)
+    monkeypatch.setattr("credo.tables.auto.resolution._chosen", chosen)
     table = tmp_path / "houses.csv"
     regression_frame().to_csv(table, index=False)
     job = Job(table=str(table), target=["price"], holdout=0.3)
@@ -328,3 +334,9 @@ def test_a_fit_by_groups_tells_its_pilot(tmp_path, monkeypatch):
     rows, groups = seen[1]
     assert len(groups) == rows
     assert len(set(groups)) == 2  # of three towns one is held out
+
+
+def test_old_names_say_what_took_their_place():
+    for name, new in {"choose_for": "resolve", "compete": "pilot", "settle": "Choice.words"}.items():
+        with pytest.raises(AttributeError, match=f"use credo.tables.auto.{new}"):
+            getattr(auto, name)

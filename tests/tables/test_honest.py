@@ -91,10 +91,10 @@ def test_an_ensemble_takes_what_is_left_where_chains_would_be_too_short(monkeypa
     arrays = encoder.arrays(frame)
     monkeypatch.setattr("credo.tables.auto.probe.measured", lambda *_: QUICK)
     for spent, method in ((0.0, "ensemble_chains"), (29.5, "deep_ensemble")):
-        monkeypatch.setattr("credo.training.budget.left_of", lambda *_, spent=spent: 30 - spent)
-        monkeypatch.setattr("credo.tables.auto.pilot.compete", lambda choice, *_: choice._replace(rivals=()))
-        found = auto.chosen_for(encoder, arrays[:3], None, {}, "30s", 0)
-        assert found.method == method, spent
+        monkeypatch.setattr("credo.tables.auto.resolution.left_of", lambda *_, spent=spent: 30 - spent)
+        monkeypatch.setattr("credo.tables.auto.resolution.pilot", lambda choice, *_: [choice._replace(rivals=())])
+        found = auto.resolve(auto.of_table(encoder, arrays), budget="30s")
+        assert found.words["method"] == method, spent
 
 
 def test_a_wide_table_is_planned_with_its_starts_and_its_pilot():

@@ -175,13 +175,11 @@ def test_what_follows_from_a_run(ours, messy, folder):
 
 
 def test_a_run_on_a_frame_goes_on_with_its_frame(ours, messy, folder, monkeypatch):
-    from credo.tables import fitting
-
     def stop(*_, **how):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(fitting.credo, "fit", stop)
+        patched.setattr("credo.tables.auto.resolution.Resolved.fit", stop)
         with pytest.raises(KeyboardInterrupt, match="credo resume"):
             credo.tables.fit(messy, "price", **OPTIONS, **MESSY, out=folder / "stopped")
     with pytest.raises(InputError, match="in no file; pass it"):

@@ -20,18 +20,19 @@ from credo.core.numeric import refuse_masked
 from credo.core.predictive import Predictive
 from credo.core.short import html_table
 from credo.errors import ConvergenceWarning
-from credo.estimators.build import Asked, decided, make_likelihood, make_method, make_network, make_prior
+from credo.estimators.build import make_method, make_network, make_prior
 from credo.estimators.frames import filled, frame_like, is_frame, is_numeric, medians, predict_rows
 from credo.estimators.rows import Standard, drop_unweighted
 from credo.evaluation.metrics.scores import summarise
-from credo.tables.auto import AUTO, compete
-from credo.tables.auto.honest import checked, with_units
+from credo.tables.auto import AUTO
+from credo.tables.auto.resolution import Case, Resolved, resolve
 from credo.tables.encode.encoder import TableEncoder
 from credo.tables.encode.learning import learn_inputs
 from credo.tables.encode.targets import ClassTarget, RegressionTarget
+from credo.tables.model import num_parameters
+from credo.tables.prepare import check_duration
 from credo.tables.read import parse
 from credo.tables.read.source import read_source
-from credo.training.budget import left_of
 from credo.training.clock import COMPILING
 from credo.training.fit import Fit
 from credo.training.warn import unwarned, warn
@@ -108,49 +109,30 @@ class BayesianEstimator(BaseEstimator):
         self.encoder_ = TableEncoder(columns, target, "impute", None, notes)
         return self.encoder_.inputs(X)
 
-    def _asked(self, task: str, inputs: np.ndarray, outputs: int) -> Asked:
-        """What the parameters say, with nothing left open: under "auto" the choice for these rows."""
-        names = ("method", "network", "prior", "likelihood", "settings", "steps", "batch_size", "budget")
-        asked = Asked(*(vars(self)[name] for name in names))
-        if not isinstance(asked.method, str) or asked.method != AUTO:
-            return asked
-        return decided(asked, task, inputs, outputs)
-
-    def _infer(
-        self, asked: Asked, inputs: np.ndarray, targets: np.ndarray, weight: np.ndarray, likelihood: Likelihood
-    ) -> Self:
+    def _infer(self, task: str, inputs: np.ndarray, targets: np.ndarray, weight: np.ndarray, outputs: int) -> Self:
         """Learn from rows that are on their final scale of targets; inputs are standardised here."""
-        began, compiled = time.perf_counter(), COMPILING.seconds
+        begun = time.perf_counter(), COMPILING.seconds
+        check_duration(self.steps, self.budget)
         scaled = self.standardise and self.encoder_ is None
         self.input_scale_ = Standard.learn(inputs, weight) if scaled else Standard.identity(inputs.shape[1])
         data = (self.input_scale_.apply(inputs), targets, weight)
-        network = make_network(asked.network, asked.method)
         seeds = check_random_state(self.random_state).randint(LARGEST_SEED, size=2)
         self.predict_seed_ = int(seeds[1])
-
-        def model_with(options: dict[str, Any]) -> Model:
-            prior = make_prior(options.get("prior", asked.prior), self._kind, asked.method, network)
-            named = options.get("likelihood") if likelihood.kind == "classes" else None  # by the pilot
-            chosen = likelihood if named is None else make_likelihood(named, self._kind, len(self.classes_))
-            return Model(network, prior, chosen, 1.0, None)
-
-        options: dict[str, Any] = {}
-        choice = None
-        if asked.choice is not None:
-            choice = compete(asked.choice, model_with, data, int(seeds[0]))
-            options, self.why_ = choice.settings, choice.why
-            self._say(choice.why)
-        method = make_method(asked.method, asked.settings)
-        method = method if choice is None else with_units(method, data)
-        budget = asked.budget
-        if choice is not None and budget is not None:
-            budget = left_of(budget, began, compiled)  # the pilot has had its share
-        with unwarned():
-            fit = credo.fit(
-                jax.random.key(int(seeds[0])), model_with(options), data, method, steps=asked.steps,
-                budget=budget, batch_size=asked.batch_size, progress=bool(self.verbose),
+        parts = {"prior": self.prior, "likelihood": self.likelihood}
+        said = {name: part for name, part in parts.items() if part is not None}
+        if isinstance(self.method, str) and self.method == AUTO:
+            resolved = resolve(
+                self._case(task, data, outputs), network=self.network, settings=(self.settings or {}) | said,
+                steps=self.steps, batch_size=self.batch_size, budget=self.budget, seed=int(seeds[0]), begun=begun,
             )  # fmt: skip
-        fit = fit if choice is None else checked(fit, choice.correction)
+            self.why_ = resolved.why
+            self._say(resolved.why)
+        else:
+            words = {"steps": self.steps, "batch_size": self.batch_size}
+            model = self._model_of(self.method, self.network, said)
+            resolved = Resolved(words, make_method(self.method, self.settings), model, self.budget)
+        with unwarned():
+            fit = resolved.fit(jax.random.key(int(seeds[0])), data, progress=bool(self.verbose))
         self._say(repr(fit))
         if fit.outcome != "finished":
             warnings.warn(str(fit.status), NotConverged, stacklevel=3)
@@ -160,6 +142,24 @@ class BayesianEstimator(BaseEstimator):
         # their pickled copy.
         self.fit_ = _like(fit, posterior=_on_host(fit.posterior))
         return self
+
+    def _case(self, task: str, data: Any, outputs: int) -> Case:
+        """These rows, and the model that words and parts make for them."""
+        size, features = None, data[0].shape[1]
+        if self.network is not None and not isinstance(self.network, str):
+            heads = {"regression": 2 * outputs, "multiclass": outputs}.get(task, 1)
+            size = num_parameters(make_network(self.network), features, heads)
+        fixed = not (self.network is None or isinstance(self.network, str | list | tuple))
+        return Case(task, data, features, outputs, self._model_of, size, fixed_outputs=fixed, looks=False)
+
+    def _model_of(self, method: Any, network: Any, options: dict[str, Any]) -> Model:
+        made = make_network(network, method)
+        prior = make_prior(options.get("prior"), self._kind, method, made)
+        return Model(made, prior, self._likelihood(options.get("likelihood"), method), 1.0, None)
+
+    def _likelihood(self, likelihood: Any, method: Any) -> Likelihood:
+        """The likelihood of targets as the fit sees them, from its name or itself; None is the method's."""
+        raise NotImplementedError
 
     def _say(self, sentence: str) -> None:
         if self.verbose:

@@ -1,9 +1,7 @@
 """From plain parameters (names, lists, dicts) to the parts of a model and a method."""
 
 import dataclasses
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from credo.core.distribution import Prior
 from credo.core.likelihood import Likelihood
@@ -11,61 +9,16 @@ from credo.core.network import Network
 from credo.errors import InputError
 from credo.networks import mlp
 from credo.registry import did_you_mean, find, likelihoods_of
-from credo.tables.auto import Choice, choose, without_likelihood
 from credo.tables.model import (
     METHOD,
     default_prior,
-    num_parameters,
     parse_likelihood,
     parse_network,
     parse_prior,
     recipe,
 )
-from credo.tables.prepare import check_duration
 
 LIKELIHOODS = {"regressor": likelihoods_of("regression", "count"), "classifier": likelihoods_of("binary", "multiclass")}
-
-
-class Asked(NamedTuple):
-    """Parameters of an estimator that say what is fitted, and how."""
-
-    method: Any
-    network: Any
-    prior: Any
-    likelihood: Any
-    settings: dict[str, Any] | None
-    steps: int | None
-    batch_size: int | None
-    budget: str | float | None
-    choice: Choice | None = None  # of "auto"
-
-
-def decided(asked: Asked, task: str, inputs: np.ndarray, outputs: int) -> Asked:
-    """The choice of "auto" for these rows wherever nothing was asked."""
-    words = asked.network if isinstance(asked.network, str) else None
-    size = None
-    if asked.network is not None and words is None:
-        heads = {"regression": 2 * outputs, "multiclass": outputs}.get(task, 1)
-        size = num_parameters(make_network(asked.network), inputs.shape[1], heads)
-    allowed = check_duration(asked.steps, asked.budget)
-    choice = choose(task, *inputs.shape, outputs=outputs, network=words, parameters=size, seconds=allowed)
-    # A network of one's own has as many outputs as it has, and with a share of wrong labels two classes need two.
-    has_own_head = not (asked.network is None or isinstance(asked.network, str | list | tuple))
-    if asked.likelihood is not None or (has_own_head and task == "binary"):
-        choice = without_likelihood(choice)
-    settings = dict(choice.settings)
-    likelihood, prior = settings.pop("likelihood", None), settings.pop("prior", None)
-    return Asked(
-        choice.method,
-        choice.network if asked.network is None else asked.network,
-        prior if asked.prior is None else asked.prior,
-        parse_likelihood(likelihood, task, outputs) if asked.likelihood is None and likelihood else asked.likelihood,
-        settings | (asked.settings or {}),
-        choice.steps if asked.steps is None and asked.budget is None else asked.steps,
-        choice.batch_size if asked.batch_size is None else asked.batch_size,
-        asked.budget,
-        choice._replace(settings=settings, rivals=() if asked.prior is not None else choice.rivals),
-    )
 
 
 def make_network(network: Any, method: Any = METHOD) -> Any:

@@ -7,6 +7,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 
+from credo.core.likelihood import Likelihood
 from credo.errors import InputError
 from credo.estimators.base import BayesianEstimator
 from credo.estimators.build import make_likelihood
@@ -95,11 +96,13 @@ class BayesianClassifier(ClassifierMixin, BayesianEstimator):
             raise InputError(
                 f"A classifier needs rows of at least 2 classes, got one class: {self.classes_[:1].tolist()[0]!r}."
             )
-        likelihood = make_likelihood(self.likelihood, self._kind, len(self.classes_))
         target = ClassTarget(target_names(given, 1)[0], tuple(self.classes_.tolist()))
         X, codes, weight = merge_repeats(self._encoded(X, weight, target), codes, weight)
         task = "binary" if len(self.classes_) == 2 else "multiclass"
-        return self._infer(self._asked(task, X, len(self.classes_)), X, codes, weight, likelihood)
+        return self._infer(task, X, codes, weight, len(self.classes_))
+
+    def _likelihood(self, likelihood: Any, method: Any) -> Likelihood:
+        return make_likelihood(likelihood, self._kind, len(self.classes_))
 
     def predict_proba(self, X: Any, return_std: bool = False) -> Any:
         """Probabilities of the classes [n, classes], with their standard deviations over the weights where asked."""

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 
+from credo.core.likelihood import Likelihood
 from credo.core.predictive import Predictive
 from credo.errors import InputError
 from credo.estimators.base import BayesianEstimator
@@ -69,12 +70,14 @@ class BayesianRegressor(RegressorMixin, BayesianEstimator):
         target = RegressionTarget(names, (0.0,) * len(names), (1.0,) * len(names))
         X, y, weight = merge_repeats(self._encoded(X, weight, target), y, weight)
         columns = y.reshape(len(y), -1)
-        asked = self._asked("regression", X, columns.shape[1])
-        likelihood = make_likelihood(asked.likelihood, self._kind, method=asked.method)
-        scaled = self.standardise and likelihood.kind == "real"
+        real = self.likelihood is None or make_likelihood(self.likelihood, self._kind).kind == "real"
+        scaled = self.standardise and real
         self.target_scale_ = Standard.learn(columns, weight) if scaled else Standard.identity(columns.shape[1])
         targets = self.target_scale_.apply(columns).reshape(y.shape)
-        return self._infer(asked, X, targets, weight, _in_units(likelihood, self.target_scale_))
+        return self._infer("regression", X, targets, weight, columns.shape[1])
+
+    def _likelihood(self, likelihood: Any, method: Any) -> Likelihood:
+        return _in_units(make_likelihood(likelihood, self._kind, method=method), self.target_scale_)
 
     def _predict(self, inputs: np.ndarray) -> Predictive:
         predictive = super()._predict(inputs)

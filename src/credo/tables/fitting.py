@@ -13,13 +13,11 @@ from typing import Any
 import jax
 import numpy as np
 
-import credo
 from credo.errors import InputError, Refusal, Unwritable
 from credo.storage.atomic_write import check_replaceable
 from credo.storage.locks import locked
 from credo.storage.run_directory.write import PAGES, is_run, versions
 from credo.tables.auto import AUTO
-from credo.tables.auto.honest import checked
 from credo.tables.doubts import doubts
 from credo.tables.encode.learning import target_names
 from credo.tables.job import CHECKPOINT, Job, digest, job_file, read_job
@@ -27,6 +25,7 @@ from credo.tables.prepare import Prepared, prepare
 from credo.tables.read.source import read_source
 from credo.tables.run import Run, load
 from credo.tables.score import held_out_scores
+from credo.training.checkpoint import Checkpoint
 
 HELD_OUT_ROWS = 20_000  # rows that a run keeps for its report
 Tell = Callable[[str], Any]
@@ -177,12 +176,10 @@ def _fit(prepared: Prepared, out: Path | None, progress: bool | None) -> Any:
             job.write(out)
 
     try:
-        fit = credo.fit(
-            jax.random.key(job.seed), prepared.model, prepared.train[:3], prepared.method, steps=job.steps,
-            budget=job.budget, batch_size=job.batch_size, callbacks=[keep_job], progress=progress,
-            checkpoint=None if out is None else credo.Checkpoint(out / CHECKPOINT, job.every),
+        return prepared.resolved.fit(
+            jax.random.key(job.seed), prepared.train[:3], callbacks=[keep_job], progress=progress,
+            checkpoint=None if out is None else Checkpoint(out / CHECKPOINT, job.every),
         )  # fmt: skip
-        return checked(fit, job.correction) if job.why else fit
     except OSError as error:
         raise Unwritable(f"Cannot write to {out}: {error.strerror or error}; make room.") from error
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import numbers
 import sys
 import types
 import typing
@@ -123,7 +124,7 @@ def _fitting(value: Any, hint: Any, key: str, method: str) -> Any:
     kinds = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
     if isinstance(value, str) and value.lower() == "none" and types.NoneType in kinds:
         return None
-    number = isinstance(value, int | float) and not isinstance(value, bool)
+    number = isinstance(value, numbers.Real) and not isinstance(value, bool)
     finite = number and abs(value) <= sys.float_info.max  # whole numbers may be longer than any float
     if int in kinds and float not in kinds:
         good, wanted = finite and value == int(value) and abs(value) < 2**31, "a whole number below 2³¹"
@@ -132,7 +133,7 @@ def _fitting(value: Any, hint: Any, key: str, method: str) -> Any:
         good, wanted = finite, "a number"
         value = float(value) if good else value
     elif bool in kinds:
-        good, wanted = isinstance(value, bool), "true or false"
+        good, wanted = isinstance(value, bool | np.bool_), "true or false"
     else:
         good, wanted = isinstance(value, str), "a word"
     if not good:

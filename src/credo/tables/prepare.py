@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from credo.errors import InputError
-from credo.tables.auto import AUTO, chosen_for, settle
-from credo.tables.auto.honest import with_units
+from credo.tables.auto import AUTO
+from credo.tables.auto.resolution import Resolved, of_table, resolve
 from credo.tables.columns.roles import known_targets, without_columns
 from credo.tables.duration import Stopwatch, announced
 from credo.tables.encode.encoder import Arrays, TableEncoder
 from credo.tables.encode.learning import plain_target
 from credo.tables.encode.targets import choose_task
 from credo.tables.job import Job
-from credo.tables.model import build, table_model
+from credo.tables.model import build
 from credo.tables.read import parse
 from credo.tables.read.source import read_source
 from credo.tables.rows.copies import copies_note, copies_of
 from credo.tables.rows.splits import split_rows
-from credo.training.budget import left_of, seconds
+from credo.training.budget import seconds
 from credo.training.clock import COMPILING
 
 if TYPE_CHECKING:
@@ -38,8 +38,7 @@ class Prepared(NamedTuple):
     encoder: TableEncoder
     train: Arrays
     held: Arrays | None
-    model: Any
-    method: Any
+    resolved: Resolved
     notes: list[str]
     groups: np.ndarray | None
     watch: Stopwatch
@@ -72,17 +71,25 @@ def prepare(job: Job, table: Any, say: Callable[[str], Any]) -> Prepared:
     groups = _groups(frame, job)
     own = None if groups is None else groups[train_rows[arrays.rows]]
     if job.method == AUTO:
-        job = settled(job, encoder, arrays, begun, own, say)
-    method, options = build(job.method, job.settings)
-    if job.why:
-        method = with_units(method, arrays[:3], own)
-    model = table_model(encoder, job.network, options, job.method)
+        say("No method is named: looking for one that suits the table …")
+    resolved = resolve(
+        of_table(encoder, arrays), method=job.method, network=job.network, settings=job.settings, steps=job.steps,
+        batch_size=job.batch_size, budget=job.budget, seed=job.seed, groups=own, begun=begun, why=job.why,
+        announce=None if job.steps is not None else lambda planned: say(announced(planned)),
+    )  # fmt: skip
+    if job.method == AUTO:
+        left = None if job.budget is None else f"{resolved.budget:.3f}s"  # as a resumed fit reads it
+        job = dataclasses.replace(
+            job, **resolved.words, why=f"Method: {resolved.why}", correction=resolved.correction, budget=left,
+            planned=resolved.planned if job.steps is None else None,
+        )  # fmt: skip
+    resolved = resolved._replace(budget=job.budget, correction=job.correction)
     held = encoder.arrays(frame.iloc[held_rows], unseen="zeros") if len(held_rows) else None
     held = None if held is None or len(held.rows) == 0 else held._replace(rows=held_rows[held.rows])
     copies = copies_note(copies_of(frame, job.target))
     notes = [note for note in (*read_notes, *target_notes, why, copies, *encoder.notes, job.why) if note]
     own = None if groups is None or held is None else groups[held.rows]
-    return Prepared(job, encoder, arrays, held, model, method, notes, own, watch)
+    return Prepared(job, encoder, arrays, held, resolved, notes, own, watch)
 
 
 def check_duration(steps: int | None, budget: str | float | None) -> float | None:
@@ -90,26 +97,6 @@ def check_duration(steps: int | None, budget: str | float | None) -> float | Non
     if steps is not None and budget is not None:
         raise InputError("Give steps or a budget, not both.")
     return None if budget is None else seconds(budget)
-
-
-def settled(
-    job: Job,
-    encoder: TableEncoder,
-    arrays: Arrays,
-    begun: tuple[float, float],
-    groups: np.ndarray | None,
-    say: Callable[[str], Any],
-) -> Job:
-    """The job with the method that suits the table, and what else nobody said; its budget began when the job did."""
-    say("No method is named: looking for one that suits the table …")
-    announce = None if job.steps is not None else lambda planned: say(announced(planned))
-    choice = chosen_for(encoder, arrays[:3], job.network, job.settings, job.budget, job.seed, groups, announce)
-    found = settle(choice, job.network, job.settings, job.steps, job.batch_size, job.budget)
-    budget = None if job.budget is None else f"{left_of(job.budget, *begun):.3f}s"
-    planned = choice.seconds or None if job.steps is None else None
-    return dataclasses.replace(
-        job, **found, why=f"Method: {choice.why}", correction=choice.correction, planned=planned, budget=budget
-    )
 
 
 def _groups(frame: pd.DataFrame, job: Job) -> np.ndarray | None:

@@ -23,7 +23,6 @@ from credo.methods.combine import stages as stages_of
 from credo.registry import build_method
 from credo.storage.locks import locked
 from credo.training.arguments import member_keys, precision
-from credo.training.budget import left_of
 from credo.training.budget import seconds as seconds
 from credo.training.checkpoint import Checkpoint, check_fingerprint
 from credo.training.clock import COMPILING
@@ -260,17 +259,19 @@ def fit(
     began, compiled = time.perf_counter(), COMPILING.seconds
     checked_key(key), checked_model(model)
     notes: list[str] = []
-    correction: Any = None
-    automatic = isinstance(method, str) and method == "auto"
-    if automatic:
-        from credo.tables.auto import chosen_for_model
+    resolved: Any = None
+    left = None if budget is None else seconds(budget)
+    if isinstance(method, str) and method == "auto":
+        from credo.tables.auto.resolution import of_model, resolve
 
-        seed = int(np.asarray(jax.random.key_data(key)).ravel()[-1])
-        choice, method = chosen_for_model(model, data, budget, seed, measure=checkpoint is None)
-        notes, correction = [f"Method: {choice.why}"], choice.correction
-        batch_size = choice.batch_size if batch_size is None else batch_size
-        steps = choice.steps if steps is None and epochs is None and budget is None else steps
-    left = None if budget is None else left_of(budget, began, compiled) if automatic else seconds(budget)
+        resolved = resolve(
+            of_model(model, data), settings={"prior": model.prior, "likelihood": model.likelihood}, steps=steps,
+            batch_size=batch_size, budget=budget, seed=int(np.asarray(jax.random.key_data(key)).ravel()[-1]),
+            begun=(began, compiled), measure=checkpoint is None,
+        )  # fmt: skip
+        notes, method, left = [f"Method: {resolved.why}"], resolved.method, resolved.budget
+        batch_size = resolved.words["batch_size"]
+        steps = resolved.words["steps"] if epochs is None else steps
     method = checked_method(build_method(method))
     if sum(v is not None for v in (steps, epochs, budget)) > 1:
         raise InputError("Give one of steps, epochs and budget, not several.")
@@ -308,10 +309,10 @@ def fit(
                 check_fingerprint(saved.host.fingerprint, loop.host.fingerprint, loop.checkpoint.folder)
                 loop.resume(saved)
         fitted = _finish(loop, config, began, compiled)
-    if automatic:
+    if resolved is not None:
         from credo.tables.auto.honest import checked
 
-        fitted = checked(fitted, correction)
+        fitted = checked(fitted, resolved.correction)
     warn(fitted)
     return fitted
 

@@ -17,6 +17,7 @@ from credo.evaluation.comparison.result import Comparison, summarised
 from credo.evaluation.diagnostics.alarms import Alarm
 from credo.report.comparison import comparison_page, rows_of
 from credo.tables.auto import Choice
+from credo.training import fit as training
 
 
 @pytest.fixture(scope="module")
@@ -202,11 +203,11 @@ def test_groups_stay_whole_and_are_no_input(frame):
 def test_groups_reach_the_pilot_and_the_intervals(frame, monkeypatch):
     seen = []
 
-    def chosen_for(encoder, data, network, settings, budget, seed, groups, announce):
-        seen.append((len(data[1]), len(set(groups))))
+    def chosen(case, network, settings, budget, seed, groups, *_):
+        seen.append((len(case.data[1]), len(set(groups))))
         raise Refusal("enough")
 
-    monkeypatch.setattr(cell, "chosen_for", chosen_for)
+    monkeypatch.setattr("credo.tables.auto.resolution._chosen", chosen)
     how = {"methods": ["auto", "linear", "gp"], "baselines": False, "folds": 3}
     whole = credo.compare(frame, "y", **how, split_by="group")
     assert seen == [(60, 6)] * 3
@@ -228,7 +229,7 @@ def test_groups_reach_the_baselines(frame, monkeypatch):
 
 
 def test_alarms_are_counted_and_told(frame, monkeypatch, tmp_path):
-    fit, folds = cell.fit, iter([31, 30])
+    fit, folds = training.fit, iter([31, 30])
 
     def alarmed(*args, **how):
         made = fit(*args, **how)
@@ -236,7 +237,7 @@ def test_alarms_are_counted_and_told(frame, monkeypatch, tmp_path):
         made.known = SimpleNamespace(alarms=[found])
         return made
 
-    monkeypatch.setattr(cell, "fit", alarmed)
+    monkeypatch.setattr(training, "fit", alarmed)
     table = frame.drop(columns="group")
     how = {"methods": "map", "baselines": "linear", "folds": 2, "steps": 20, "folder": tmp_path / "cells"}
     for _ in range(2):  # from fits, then from files
@@ -268,7 +269,7 @@ def test_chains_that_diverge_have_a_star(frame):
 def test_a_pilot_comes_out_of_the_budget(frame, monkeypatch):
     budgets = []
 
-    def chosen_for(*_):
+    def chosen(*_):
         time.sleep(0.2)
         return Choice("map", "mlp:3", {}, 20, 64, "because")
 
@@ -276,8 +277,8 @@ def test_a_pilot_comes_out_of_the_budget(frame, monkeypatch):
         budgets.append(budget)
         raise Refusal("enough")
 
-    monkeypatch.setattr(cell, "chosen_for", chosen_for)
-    monkeypatch.setattr(cell, "fit", fit)
+    monkeypatch.setattr("credo.tables.auto.resolution._chosen", chosen)
+    monkeypatch.setattr(training, "fit", fit)
     how = {"methods": "auto,map", "baselines": False, "folds": 2}
     for budget in (60, 0.1):
         credo.compare(frame.drop(columns="group"), "y", **how, budget=budget)
@@ -288,14 +289,14 @@ def test_a_pilot_comes_out_of_the_budget(frame, monkeypatch):
 
 
 def test_who_took_far_longer_than_the_budget_is_marked(frame, monkeypatch):
-    fit = cell.fit
+    fit = training.fit
 
     def slow(*args, **how):
         made = fit(*args, **how)
         time.sleep(0.4)
         return made
 
-    monkeypatch.setattr(cell, "fit", slow)
+    monkeypatch.setattr(training, "fit", slow)
     found = credo.compare(frame.drop(columns="group"), "y", methods="map", baselines="linear", folds=2, budget="0.2s")
     row = next(row for row in found.table if row["model"] == "map")
     assert row["over"] == 2
@@ -310,7 +311,7 @@ def test_who_took_far_longer_than_the_budget_is_marked(frame, monkeypatch):
 
 
 def test_compilation_is_no_overrun(frame, monkeypatch):
-    fit = cell.fit
+    fit = training.fit
 
     def compiled(*args, **how):
         made = fit(*args, **how)
@@ -318,7 +319,7 @@ def test_compilation_is_no_overrun(frame, monkeypatch):
         cell.COMPILING.seconds += 0.5
         return made
 
-    monkeypatch.setattr(cell, "fit", compiled)
+    monkeypatch.setattr(training, "fit", compiled)
     found = credo.compare(frame.drop(columns="group"), "y", methods="map", baselines="linear", folds=2, budget="0.4s")
     assert next(row for row in found.table if row["model"] == "map")["over"] == 0
 

@@ -19,15 +19,11 @@ from credo.evaluation.comparison.result import OVERRUN
 from credo.evaluation.diagnostics.model_choice import loo
 from credo.evaluation.metrics.arrays import brier_terms
 from credo.evaluation.metrics.distances import crps
-from credo.tables.auto import AUTO, chosen_for, settle
-from credo.tables.auto.honest import checked, with_units
+from credo.tables.auto.resolution import of_table, resolve
 from credo.tables.encode.encoder import TableEncoder
 from credo.tables.encode.scale import on_scale, true_targets
 from credo.tables.encode.unseen import predict_unseen
-from credo.tables.model import build, table_model
-from credo.training.budget import left_of
 from credo.training.clock import COMPILING
-from credo.training.fit import fit
 from credo.training.interrupt import part_of_more
 from credo.training.warn import unwarned
 
@@ -85,33 +81,20 @@ def _network(
     name: str, encoder: Any, given: Any, scored: Any, how: dict[str, Any], groups: np.ndarray | None,
     begun: tuple[float, float],
 ) -> tuple[Predictive, dict[str, Any]]:  # fmt: skip
-    why, budget, correction = "", how["budget"], None
-    began, compiled = begun
-    said = {"method": name, "batch_size": None} | {k: how[k] for k in ("network", "settings", "steps")}
-    if name == AUTO:
-        choice = chosen_for(
-            encoder, given[:3], how["network"], how["settings"], budget, how["seed"], groups, how.get("announce")
-        )
-        why = choice.why
-        said = settle(choice, how["network"], how["settings"], how["steps"], None, budget)
-        correction = choice.correction
-        budget = None if budget is None else left_of(budget, began, compiled)  # its pilot comes out of the same time
-    method, options = build(said["method"], said["settings"])
-    method = with_units(method, given[:3], groups) if name == AUTO else method
-    model = table_model(encoder, said["network"], options, said["method"])
+    resolved = resolve(
+        of_table(encoder, given), method=name, network=how["network"], settings=how["settings"], steps=how["steps"],
+        budget=how["budget"], seed=how["seed"], groups=groups, begun=begun, announce=how.get("announce"),
+    )  # fmt: skip
     key_fit, key_draws = jax.random.split(jax.random.key(how["seed"]))
     with unwarned(), part_of_more():
-        found = fit(
-            key_fit, model, given[:3], method, steps=said["steps"], budget=budget, batch_size=said["batch_size"],
-            progress=how.get("progress", False),
-        )  # fmt: skip
-    found = checked(found, correction) if name == AUTO else found
+        found = resolved.fit(key_fit, given[:3], progress=how.get("progress", False))
+    began, compiled = begun
     spent, compiling = time.perf_counter() - began, COMPILING.seconds - compiled
     alarms = alarms_of(found)
     facts = {
         "ok": not alarms, "alarms": alarms, "status": str(found.status), "seconds_fit": spent,
         "over": _over(spent - compiling, how["budget"]),
-        "loo": _on_table(_loo(found, given) if how.get("loo", True) else None, encoder), "why": why,
+        "loo": _on_table(_loo(found, given) if how.get("loo", True) else None, encoder), "why": resolved.why,
         "evidence": _on_table(_evidence(found, len(given.rows)), encoder),
     }  # fmt: skip
     predictive = predict_unseen(lambda rows: predict(key_draws, found, rows), encoder, scored.inputs)

@@ -1,14 +1,31 @@
-"""`method="auto"`: which method, network and likelihood a table gets when nobody says, and why (I1)."""
+"""`method="auto"`: which method, network and likelihood a table gets when nobody says, and why (I1).
+
+`choose` says what the size of a table asks for, `pilot` decides by short fits what size cannot tell, and `resolve`
+turns a table or a model and what the user said into what is fitted.
+"""
+
+from typing import Any
 
 from credo.tables.auto.choice import AUTO as AUTO
 from credo.tables.auto.choice import Choice as Choice
 from credo.tables.auto.choice import choose as choose
-from credo.tables.auto.choice import choose_for as choose_for
-from credo.tables.auto.choice import choose_for_model as choose_for_model
 from credo.tables.auto.choice import count as count
-from credo.tables.auto.choice import settle as settle
-from credo.tables.auto.choice import without_likelihood as without_likelihood
-from credo.tables.auto.pilot import chosen_for as chosen_for
-from credo.tables.auto.pilot import chosen_for_model as chosen_for_model
-from credo.tables.auto.pilot import compete as compete
-from credo.tables.auto.pilot import compete_each as compete_each
+
+_RESOLUTION = ("Case", "Resolved", "of_model", "of_table", "resolve")
+_OLD = {"compete": "pilot", "compete_each": "pilot", "settle": "Choice.words"} | dict.fromkeys(
+    ("choose_for", "choose_for_model", "chosen_for", "chosen_for_model", "without_likelihood"), "resolve"
+)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "pilot":  # as `resolve`, only where JAX may be imported
+        from credo.tables.auto.pilots import pilot
+
+        return pilot
+    if name in _RESOLUTION:
+        from credo.tables.auto import resolution
+
+        return getattr(resolution, name)
+    if name in _OLD:
+        raise AttributeError(f"credo.tables.auto.{name} is no more; use credo.tables.auto.{_OLD[name]}.")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

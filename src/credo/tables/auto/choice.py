@@ -8,16 +8,11 @@ What size cannot tell a pilot decides.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from credo.errors import InputError
 from credo.tables.auto.speed import BATCH, OVERHEAD, RATES, Speed
-
-if TYPE_CHECKING:
-    from credo.core.model import Model
-    from credo.tables.encode.encoder import TableEncoder
 
 AUTO = "auto"
 SECONDS = 60.0  # what a fit is planned for where no budget is given
@@ -69,6 +64,27 @@ class Choice(NamedTuple):
     rivals: tuple[dict[str, Any], ...] = ()
     seconds: float = 0.0
     correction: dict[str, Any] | None = None
+
+    def words(
+        self, network: Any, settings: Mapping[str, Any], steps: int | None, batch_size: int | None, budget: Any
+    ) -> dict[str, Any]:
+        """The choice, with all that the user said in its place.
+
+        Example:
+            >>> chosen = choose("regression", 400, 10, device="cpu")
+            >>> chosen.words(None, {"noise": 0.5, "warmup": 10, "num_steps": 5}, 20, None, None)["settings"]
+            {'warmup': 10, 'num_steps': 5, 'noise': 0.5}
+        """
+        own = dict(self.settings)
+        if "noise" in settings:  # belongs to likelihoods whose noise does not depend on the inputs
+            own.pop("likelihood", None)
+        return {
+            "method": self.method,
+            "network": self.network if network is None else network,
+            "settings": own | dict(settings),
+            "steps": steps if steps is not None or budget is not None else self.steps,
+            "batch_size": self.batch_size if batch_size is None else batch_size,
+        }
 
 
 def choose(
@@ -188,18 +204,20 @@ def deep_network(task: str) -> str:
     return CLASSES[0] if task in ("binary", "multiclass") else DEEP
 
 
-def worth_measuring(
-    choice: Choice, encoder: TableEncoder, rows: int, network: str | None, budget: Any, announced: bool
-) -> bool:
-    """Is the speed of this machine worth its measurement: can chains be had, or is their time to be announced?"""
-    from credo.training.fit import seconds
+def worth_measuring(choice: Choice, rows: int, parameters: int, allowed: float | None, announced: bool) -> bool:
+    """Is the speed of this machine worth its measurement: can chains be had, or is their time to be announced?
 
-    if budget is None:
+    Args:
+        choice: by rule.
+        rows: rows to learn from.
+        parameters: of the network that chains would have.
+        allowed: seconds of a budget.
+        announced: whether somebody wants to know how long it takes.
+    """
+    if allowed is None:
         return announced and choice.method == "ensemble_chains"
-    allowed = seconds(budget)
     if allowed < SHORT:
         return False
-    parameters = count(network or deep_network(encoder.task), encoder.task, len(encoder.feature_names))
     rule = Speed.by_rule(rows, parameters, "cpu", CHAINS)
     return 2 * SHORTEST**2 * rule.full < FASTER * allowed
 
@@ -220,72 +238,6 @@ def _rivals(task: str) -> tuple[dict[str, Any], ...]:
     scales = SCALES if task in ("regression", "count") else CLASS_SCALES
     priors: tuple[dict[str, Any], ...] = tuple({"prior": f"fan_in_normal:{scale:g}"} for scale in scales)
     return priors if scales is SCALES else (*priors, priors[-1] | {"likelihood": CLASSES[1]})
-
-
-def without_likelihood(choice: Choice) -> Choice:
-    """The choice where the user has named a likelihood: no rival brings another one."""
-    return choice._replace(rivals=tuple(rival for rival in choice.rivals if "likelihood" not in rival))
-
-
-def choose_for(
-    encoder: TableEncoder, rows: int, network: str | None = None, budget: Any = None, speed: Speed | None = None
-) -> Choice:
-    """The choice for a table that an encoder has learned."""
-    from credo.training.fit import seconds
-
-    targets = 1 if isinstance(encoder.target, str) else len(encoder.target)
-    return choose(
-        encoder.task, rows, len(encoder.feature_names), outputs=len(encoder.classes or ()) or targets, network=network,
-        seconds=None if budget is None else seconds(budget), speed=speed,
-    )  # fmt: skip
-
-
-def choose_for_model(model: Model, data: Any, budget: Any = None, speed: Speed | None = None) -> Choice:
-    """The choice for a model of the user's own; its network, prior and likelihood stay."""
-    import jax
-    import numpy as np
-
-    from credo.core.numeric import host_arrays, host_targets
-    from credo.training.fit import seconds
-
-    inputs, targets = host_arrays(data[0]), host_targets(model.likelihood, data[1])
-    one = jax.tree.map(lambda x: np.asarray(x[:1]), inputs)
-    outputs = model.likelihood.num_outputs(targets)
-    made = jax.eval_shape(lambda x: model.network.init(jax.random.key(0), x, outputs).params, one)
-    size = sum(math.prod(x.shape) for x in jax.tree.leaves(made))
-    features = sum(math.prod(x.shape[1:]) for x in jax.tree.leaves(one))
-    task = {"real": "regression", "counts": "count", "classes": "multiclass"}[model.likelihood.kind]
-    allowed = None if budget is None else seconds(budget)
-    choice = choose(task, len(targets), features, outputs=outputs, parameters=size, seconds=allowed, speed=speed)
-    own = {name: value for name, value in choice.settings.items() if name not in ("likelihood", "prior")}
-    return choice._replace(settings=own, rivals=({},) if choice.rivals else ())
-
-
-def settle(
-    choice: Choice,
-    network: str | None,
-    settings: Mapping[str, Any],
-    steps: int | None,
-    batch_size: int | None,
-    budget: Any,
-) -> dict[str, Any]:
-    """The choice, with all that the user said in its place.
-
-    Example:
-        >>> chosen = choose("regression", 400, 10, device="cpu")
-        >>> settle(chosen, None, {"noise": 0.5, "warmup": 10, "num_steps": 5}, 20, None, None)["settings"]
-        {'warmup': 10, 'num_steps': 5, 'noise': 0.5}
-    """
-    own = dict(choice.settings)
-    if "noise" in settings:  # belongs to likelihoods whose noise does not depend on the inputs
-        own.pop("likelihood", None)
-    return {
-        "method": choice.method,
-        "network": network or choice.network,
-        "settings": own | dict(settings),
-        "steps": steps if steps is not None or budget is not None else choice.steps,
-        "batch_size": choice.batch_size if batch_size is None else batch_size,
-    }
 
 
 def count(network: str, task: str, features: int, outputs: int = 1) -> int:

@@ -3,162 +3,48 @@
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from credo.registry import NETWORKS, build_method
-from credo.tables.auto.choice import (
-    CHAINS,
-    FOLDS,
-    LENGTH,
-    PILOTS,
-    SHORT,
-    START,
-    Choice,
-    choose_for,
-    deep_network,
-    pilot_seconds,
-    settle,
-    timed,
-    without_likelihood,
-    worth_measuring,
-)
-from credo.tables.auto.replan import pace, shortened
+from credo.tables.auto.choice import FOLDS, LENGTH, PILOTS, START, Choice
 
 if TYPE_CHECKING:
     import jax
 
     from credo.core.model import Model
-    from credo.tables.encode.encoder import TableEncoder
 
 DRAWS = 20  # of each fold, that say what is to be corrected
-LEAST = 0.15  # of a budget for the ensemble that takes the place of chains, though the pilot has spent it all
 
 
-def chosen_for(
-    encoder: TableEncoder,
-    data: Any,
-    network: str | None,
-    settings: Mapping[str, Any],
-    budget: Any,
-    seed: int,
+def pilot(
+    choice: Choice,
+    model_with: Callable[[dict[str, Any]], Model],
+    tables: Sequence[Any],
+    seeds: Sequence[int],
     groups: Any = None,
-    announce: Callable[[float], Any] | None = None,
-) -> Choice:
-    """The choice for a table that an encoder has learned, after its pilot.
-
-    A budget is planned with the speed of this machine, measured where there is time for more than an ensemble, and once
-    more after the pilot: other programs may have come to run beside it. Where chains would then be too short, an
-    ensemble takes what is left.
-
-    Args:
-        encoder: the learned encoder of the table.
-        data: (inputs, targets, weights), encoded.
-        network, settings, budget: what the user said.
-        seed: of the pilot.
-        groups: a number for the group of each row; the pilot holds out whole groups.
-        announce: called with the seconds that all of it will take on this machine, before the pilot.
-    """
-    from credo.tables.auto.honest import units_of
-    from credo.tables.model import MODEL_OPTIONS, table_model
-    from credo.tables.rows.copies import merged
-    from credo.training.budget import left_of, seconds
-    from credo.training.clock import COMPILING
-
-    began, compiled, speed = time.perf_counter(), COMPILING.seconds, None
-
-    def model_of(choice: Choice, rival: dict[str, Any]) -> Model:
-        said = settle(choice, network, settings, None, None, budget)
-        options = {name: value for name, value in said["settings"].items() if name in MODEL_OPTIONS}
-        return table_model(encoder, said["network"], options | rival, choice.method)
-
-    rows = len(data[1])
-    choice = choose_for(encoder, rows, network, budget)
-    if worth_measuring(choice, encoder, rows, network, budget, announce is not None):
-        from credo.tables.auto.probe import measured
-
-        chains = choice._replace(method="ensemble_chains", network=network or deep_network(encoder.task))
-        speed = measured(model_of(chains, {}), data, CHAINS)
-        choice = choose_for(encoder, rows, network, budget, speed) if budget is not None else timed(choice, speed)
-    if announce is not None:
-        announce(choice.seconds)
-    choice = without_likelihood(choice) if "likelihood" in settings else choice
-    if "prior" in settings:  # nothing competes, but what is taken is looked at
-        choice = choice._replace(rivals=({"prior": settings["prior"]},) if choice.rivals else ())
-    groups = merged(units_of(data[:2]), groups) if choice.rivals else groups
-    found = compete(choice, lambda rival: model_of(choice, rival), data, seed, groups)
-    if budget is None or speed is None or not choice.rivals:
-        return found
-    left = left_of(budget, began, compiled)
-    slower = pace(seconds(budget) - left, pilot_seconds(speed, len(choice.rivals)))
-    fits = shortened(found, speed, left, slower)
-    if fits is None:
-        return choose_for(encoder, rows, network, max(left, LEAST * seconds(budget)))
-    return fits
-
-
-def chosen_for_model(model: Model, data: Any, budget: Any, seed: int, measure: bool = True) -> tuple[Choice, Any]:
-    """The choice for a model of the user's own, after a pilot that looks at its error bars, and the method.
-
-    Rows that are read from disk, and inputs that are no single array, get no pilot. Without `measure` a budget is
-    planned by rule: what goes on from a checkpoint must be what began.
-    """
-    import numpy as np
-
-    from credo.tables.auto.choice import choose_for_model
-    from credo.tables.auto.honest import units_of, with_units
-    from credo.training.fit import seconds
-
-    choice = choose_for_model(model, data, budget)
-    simple = isinstance(data, tuple | list) and not isinstance(data[0], dict | list | tuple | np.memmap)
-    if simple and choice.rivals:
-        rows = len(data[1])
-        weights = np.ones(rows, np.float32) if len(data) < 3 or data[2] is None else np.asarray(data[2], np.float32)
-        whole = (np.asarray(data[0]), np.asarray(data[1]), weights)
-        if measure and budget is not None and seconds(budget) >= SHORT:
-            from credo.tables.auto.probe import measured
-
-            choice = choose_for_model(model, data, budget, measured(model, whole, CHAINS))
-        choice = compete(choice, lambda _: model, whole, seed, units_of(whole)) if (weights > 0).all() else choice
-    method = build_method(choice.method, **choice.settings)
-    return choice._replace(rivals=()), with_units(method, data) if simple else method
-
-
-def compete(
-    choice: Choice, model_with: Callable[[dict[str, Any]], Model], data: Any, seed: int, groups: Any = None
-) -> Choice:
-    """The choice with the settings that predict best, out of its rivals.
+) -> list[Choice]:
+    """The choice with the settings that predict best, out of its rivals, on each of several tables of equal size.
 
     Each rival is fitted to two thirds of the rows and scored on the others, three times over, by short chains; all
-    folds run side by side as one program. The log-likelihood of rows that were not seen decides. What these rows say of
-    the error bars is the choice's correction.
+    folds of all tables run side by side as one program. The log-likelihood of rows that were not seen decides. What
+    these rows say of the error bars is the choice's correction.
 
     Args:
         choice: from `choose`; without rivals it is returned as it is, and a shallow network has none.
         model_with: makes the model with a rival's settings.
-        data: (inputs, targets, weights) of a table's rows.
-        seed: of folds and fits.
-        groups: a number for the group of each row, where no group may lie on both sides.
+        tables: (inputs, targets, weights) of the rows of each.
+        seeds: of folds and fits, one for each table.
+        groups: a number for the group of each row, where no group may lie on both sides; of a single table.
     """
     if not choice.rivals:
-        return choice
+        return [choice] * len(tables)
     row = NETWORKS.row_of(model_with(dict(choice.rivals[0])).network)
     if row and row.prior:
-        return choice._replace(rivals=())  # its usual prior is of another kind than the rivals
-    folds = _folds(len(data[1]), seed, groups)
-    if len(folds) < 2:
-        return _usual(choice, "All rows are of one group, which no short fit can hold out")
-    return _decided(choice, model_with, [data], [folds], [seed])[0]
-
-
-def compete_each(
-    choice: Choice, model_with: Callable[[dict[str, Any]], Model], tables: Sequence[Any], seeds: Sequence[int]
-) -> list[Choice]:
-    """`compete` on each of several tables of equal size, all of them side by side."""
-    if not choice.rivals:
-        return [choice] * len(tables)
-    folds = [_folds(len(table[1]), seed) for table, seed in zip(tables, seeds)]
+        return [choice._replace(rivals=())] * len(tables)  # its usual prior is of another kind than the rivals
+    folds = [_folds(len(table[1]), seed, groups) for table, seed in zip(tables, seeds)]
+    if len(folds[0]) < 2:
+        return [_usual(choice, "All rows are of one group, which no short fit can hold out")] * len(tables)
     return _decided(choice, model_with, tables, folds, seeds)
 
 
