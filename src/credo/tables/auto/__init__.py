@@ -11,21 +11,18 @@ from credo.tables.auto.choice import Choice as Choice
 from credo.tables.auto.choice import choose as choose
 from credo.tables.auto.choice import count as count
 
-_RESOLUTION = ("Case", "Resolved", "of_model", "of_table", "resolve")
+# Loaded when first used: the choice by size is made where JAX is not.
+_LATER = {"pilot": "pilots"} | dict.fromkeys(("Case", "Resolved", "of_model", "of_table", "resolve"), "resolution")
 _OLD = {"compete": "pilot", "compete_each": "pilot", "settle": "Choice.words"} | dict.fromkeys(
     ("choose_for", "choose_for_model", "chosen_for", "chosen_for_model", "without_likelihood"), "resolve"
 )
 
 
 def __getattr__(name: str) -> Any:
-    if name == "pilot":  # as `resolve`, only where JAX may be imported
-        from credo.tables.auto.pilots import pilot
+    from credo.registry import load
 
-        return pilot
-    if name in _RESOLUTION:
-        from credo.tables.auto import resolution
-
-        return getattr(resolution, name)
+    if name in _LATER:
+        return load(f"credo.tables.auto.{_LATER[name]}:{name}")
     if name in _OLD:
         raise AttributeError(f"credo.tables.auto.{name} is no more; use credo.tables.auto.{_OLD[name]}.")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
