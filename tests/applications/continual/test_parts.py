@@ -64,7 +64,7 @@ def posteriors():
         {p: rng.uniform(0.5, 2, s[1]) for p, s in wide.items()}, {p: rng.uniform(0.2, 1, s) for p, s in wide.items()},
         LAYERS,
     )  # fmt: skip
-    low = curvature.low_rank.LowRank(
+    low = curvature.low_rank.LowRankSpread(
         orthogonal(rng, SIZE)[:, :4], rng.uniform(1, 9, 4), rng.uniform(0.5, 2, SIZE), SHAPES
     )
     spreads = {"full": full, "diagonal": diagonal, "kfac": kronecker, "low_rank": low}

@@ -8,7 +8,7 @@ import pytest
 
 import credo
 from credo.evaluation.recalibration.unseen import with_settings
-from credo.storage.export.portable.likelihoods import LIKELIHOODS
+from credo.registry import LIKELIHOODS
 from credo.storage.export.portable.prediction import Prediction
 from exported import KEY, TARGETS
 
@@ -108,7 +108,7 @@ def answer(prediction, what, targets):
 
 def test_every_likelihood_is_compared():
     """A likelihood that exports know joins the tests below with its targets."""
-    assert set(LIKELIHOODS) == set(TARGETS)
+    assert {row.name for row in LIKELIHOODS.values() if row.numpy} == set(TARGETS)
 
 
 @pytest.mark.parametrize(("likelihood", "what"), PAIRS)
