@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from credo.evaluation.recalibration.unseen import Unseen, at_frequencies, corrected, coverages, with_settings
-from credo.likelihoods import Overdispersed, Stretched, bernoulli, categorical, gaussian, poisson
+from credo.likelihoods import Overdispersed, Stretched, bernoulli, categorical, gaussian, poisson, zero_inflated_poisson
 
 ROWS = 2000
 
@@ -111,6 +111,18 @@ def test_counts_that_are_right_are_let_be():
     rows = Unseen(poisson(), {}, np.full((1, ROWS, 1), np.log(1.5)), np.zeros((1, ROWS)), y, np.ones(ROWS))
     assert coverages([rows]) == pytest.approx([0.8, 0.9, 0.95], abs=0.03)
     assert corrected([rows]).settings is None
+
+
+def test_a_factor_that_makes_intervals_worse_is_not_taken():
+    """A mixture with zeros around a mean of 2: a negative binomial of its mean and a wider variance is nearly all 0."""
+    rng = np.random.default_rng(3)
+    outputs = np.tile(np.float32([np.log(3.0), -0.7]), (ROWS, 1))
+    values = np.where(rng.random(ROWS) < 0.33, 0, rng.poisson(3.0, ROWS)).astype(np.float32)[:, None]
+    part = Unseen(zero_inflated_poisson(), {}, outputs[None], np.zeros((1, ROWS)), values, np.ones(ROWS))
+    found = corrected([part], always=True)
+    before, after = coverages([part])[1], coverages([part._replace(likelihood=found.likelihood)])[1]
+    assert abs(after - 0.9) <= max(abs(before - 0.9), 0.05)
+    assert found.honest == (found.facts.get("coverage_after", before) > 0.85)
 
 
 def classes(scale, signal=1.0, rows=ROWS, likelihood=None):

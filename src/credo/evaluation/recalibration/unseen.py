@@ -107,6 +107,13 @@ def _numbers(parts: Sequence[Unseen], rows: float, always: bool) -> Correction:
     factor = _for_all(parts, raw, ends)
     facts |= {"factor": factor, "coverage_after": after}
     honest = bool(abs(after - LEVEL) <= off)
+    if not honest and abs(before - LEVEL) < abs(after - LEVEL):  # wider counts of small mean are nearly all 0
+        facts = {"rows": int(rows), "level": LEVEL, "coverage": before}
+        said = (
+            f"Warning: on {rows:.0f} rows outside of training, 90 % intervals held {before:.0%}; no factor mends that."
+        )
+        honest = bool(abs(before - LEVEL) <= off)
+        return Correction(plain, None, honest, facts, "" if honest else said)
     settings = {"factor": factor}
     return Correction(
         with_settings(plain, settings), settings, honest, facts, _told(before, after, factor, rows, honest)
