@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from credo.core.capabilities import NamedLikelihood, NormalLikelihood, ask
-from credo.core.densities import categorical_entropy, overdispersion, tempered_log_probs
+from credo.core.densities import overdispersion, tempered_log_probs
 from credo.core.likelihood import has_posterior
 from credo.core.tree import leaf, struct
 from credo.core.typing import PyTree
@@ -162,23 +162,6 @@ class Tempered(Corrected, ClassLikelihood):
         """log p(c) of every class [n, C]."""
         inner = self.inner.log_probs(params, outputs)
         return tempered_log_probs(inner, self.heat, self.share, jnp.asarray(self.log_frequencies, inner.dtype))
-
-    def log_prob(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
-        """log p(y | f)."""
-        return jnp.take_along_axis(self.log_probs(params, outputs), targets[..., None], -1, mode="clip")[..., 0]
-
-    def variance(self, params: PyTree, outputs: jax.Array) -> jax.Array:
-        """p (1 − p) of every class [n, C]."""
-        probs = self.mean(params, outputs)
-        return probs * (1 - probs)
-
-    def entropy(self, params: PyTree, outputs: jax.Array) -> jax.Array:
-        """H[p] in nats [n]."""
-        return categorical_entropy(self.log_probs(params, outputs))
-
-    def sample(self, key: jax.Array, params: PyTree, outputs: jax.Array) -> jax.Array:
-        """One class for every row [n]."""
-        return jax.random.categorical(key, self.log_probs(params, outputs)).astype(jnp.int32)
 
     def curvature(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """Σ_c p_c ∇log p_c ∇log p_cᵀ [n, out, out]."""

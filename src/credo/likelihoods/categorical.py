@@ -31,17 +31,6 @@ class Categorical(ClassLikelihood):
         """f_c − log Σ_j exp(f_j) [n, C]."""
         return categorical_log_probs(outputs)
 
-    def log_prob(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
-        """f_y − log Σ_j exp(f_j)."""
-        log_probs = self.log_probs(params, outputs)
-        # "clip" spares the check of the index, which `prepare` has made; measured faster than a one-hot mask
-        return jnp.take_along_axis(log_probs, targets[..., None], -1, mode="clip")[..., 0]
-
-    def variance(self, params: PyTree, outputs: jax.Array) -> jax.Array:
-        """p (1 − p) of every class [n, C]."""
-        probs = self.mean(params, outputs)
-        return probs * (1 - probs)
-
     def entropy(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """H[p] = log Σ_j exp(d_j) − Σ_j p_j d_j in nats [n], with d = f − max f: terms ≥ 0 only."""
         return categorical_entropy(outputs)

@@ -157,19 +157,6 @@ class ClassesFromLogProb(ClassLikelihood):
         labels = jnp.arange(self.num_classes)
         return jax.vmap(lambda c: self.density(outputs, jnp.full(len(outputs), c)), out_axes=-1)(labels)
 
-    def variance(self, params: PyTree, outputs: jax.Array) -> jax.Array:
-        """p (1 − p) of every class [n, C]."""
-        probs = self.mean(params, outputs)
-        return probs * (1 - probs)
-
-    def entropy(self, params: PyTree, outputs: jax.Array) -> jax.Array:
-        """H[p] in nats [n]."""
-        return jax.scipy.special.entr(self.mean(params, outputs)).sum(-1)
-
-    def sample(self, key: jax.Array, params: PyTree, outputs: jax.Array) -> jax.Array:
-        """One class for every row [n]."""
-        return jax.random.categorical(key, self.log_probs(params, outputs)).astype(jnp.int32)
-
 
 def from_log_prob(
     log_prob: LogProb, num_outputs: int, kind: str = "real", *, support: tuple[float, float] | None = None,

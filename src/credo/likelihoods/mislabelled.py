@@ -9,7 +9,7 @@ import numpy as np
 
 from credo.core.checks import share as between
 from credo.core.checks import whole
-from credo.core.densities import categorical_entropy, mislabelled_log_probs
+from credo.core.densities import mislabelled_log_probs
 from credo.core.tree import leaf, struct
 from credo.core.typing import PyTree
 from credo.errors import InputError
@@ -80,26 +80,9 @@ class Mislabelled(ClassLikelihood):
         """log of (1 − ε) softmax(f)_c + ε/C [n, C]."""
         return mislabelled_log_probs(outputs, self.logit(params))
 
-    def log_prob(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
-        """log p(y | f)."""
-        return jnp.take_along_axis(self.log_probs(params, outputs), targets[..., None], -1, mode="clip")[..., 0]
-
-    def variance(self, params: PyTree, outputs: jax.Array) -> jax.Array:
-        """p (1 − p) of every class [n, C]."""
-        probs = self.mean(params, outputs)
-        return probs * (1 - probs)
-
-    def entropy(self, params: PyTree, outputs: jax.Array) -> jax.Array:
-        """H[p] in nats [n]; that of `categorical` with log p as its outputs."""
-        return categorical_entropy(self.log_probs(params, outputs))
-
     def exported(self, params: PyTree) -> tuple[dict[str, Any], dict[str, Any]]:
         """logit ε, for the NumPy predictor."""
         return {}, {"logit_share": self.logit(params)}
-
-    def sample(self, key: jax.Array, params: PyTree, outputs: jax.Array) -> jax.Array:
-        """One class for every row [n]."""
-        return jax.random.categorical(key, self.log_probs(params, outputs)).astype(jnp.int32)
 
     def curvature(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """Σ_c (∂p_c/∂f)(∂p_c/∂f)ᵀ / p_c [n, C, C]."""
