@@ -99,6 +99,25 @@ def new_name(name: str) -> str | None:
     return None if above is None else above + name[len(package) :]
 
 
+def first_name(name: str) -> str:
+    """The name that a module had before it moved: what was saved then knows its classes by that.
+
+    Example:
+        >>> first_name("credo.methods.mcmc.hmc"), first_name("credo.methods.function_space.kernels")
+        ('credo.methods.hmc', 'credo.function_space.kernels')
+    """
+    package, below = name, ""
+    if name in ("credo.methods.laplace.laplace", "credo.applications.effects.effects"):  # modules that became packages
+        return name.rpartition(".")[0]
+    while package:
+        for old, new in MOVED.items():
+            if new == package:
+                return old + below
+        package, _, last = package.rpartition(".")
+        below = f".{last}{below}"
+    return name
+
+
 class Renamed(MetaPathFinder, Loader):
     """Finds a module under its old name: the very same module, never a second copy."""
 

@@ -14,6 +14,7 @@ import numpy as np
 from credo.core.numeric import Mapped
 from credo.core.tree import Held, field_values
 from credo.core.typing import PyTree
+from credo.renamed import first_name
 
 WHOLE_BYTES = 2**28  # memory maps up to this size are read whole
 SAMPLE_ROWS = 4096  # of larger ones
@@ -62,7 +63,8 @@ def _feed(digest: Any, value: Any) -> None:
 
 
 def _feed_name(digest: Any, thing: Any) -> None:
-    digest.update(f"{getattr(thing, '__module__', '')}.{thing.__qualname__};".encode())
+    # By the first name of its module: a checkpoint outlives the folders of the source.
+    digest.update(f"{first_name(getattr(thing, '__module__', None) or '')}.{thing.__qualname__};".encode())
 
 
 def _feed_array(digest: Any, array: Any) -> None:
