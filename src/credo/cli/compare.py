@@ -57,7 +57,6 @@ def compare(
         if name.strip() not in ("auto", "linear", "forest", "boosting", "gp"):
             find(name.strip())  # before anything slow is imported
     import credo
-    from credo.evaluation.comparison.plan import table_name
 
     def tell(model: str, fold: int, cell: dict[str, Any]) -> None:
         say(f"  fold {fold + 1}: {model} " + ("refuses" if cell["refused"] else f"{cell['seconds']:.1f} s"))
@@ -71,8 +70,9 @@ def compare(
     say(*found.notes)
     if out is not None:
         from credo.report.comparison import write_comparison
+        from credo.tables.read.source import table_name
 
-        say(f"Written: {write_comparison(found, table_name(table), out)}")
+        say(f"Written: {write_comparison(found, table_name(table.name), out)}")
     if as_json:
         said = {"sentences": found.sentences(), "warnings": found.warnings()}
         emit({"table": found.table, "refused": found.refused} | said)

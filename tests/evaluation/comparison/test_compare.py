@@ -341,6 +341,8 @@ def test_wrong_input_is_a_sentence(frame):
         find_models("map", False)
     with pytest.raises(InputError, match="Folds"):
         credo.compare(frame, "y", folds=1)
+    with pytest.raises(InputError, match="A table is a path to a file or a data frame"):
+        credo.compare(None, "y")
     with pytest.raises(InputError, match="not both"):
         credo.compare(frame, "y", steps=3, budget="3s")
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,13 +18,13 @@ from credo.tables.columns.roles import known_targets, without_columns
 from credo.tables.encode.learning import plain_target, target_names
 from credo.tables.encode.targets import choose_task
 from credo.tables.model import parse_network
+from credo.tables.prepare import check_duration
 from credo.tables.read import parse
-from credo.tables.read.files import read_with_notes
+from credo.tables.read.source import read_source
 from credo.tables.rows.copies import copies_note, copies_of
-from credo.training.fit import seconds
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 USUAL = (AUTO, "map", "bayes_by_backprop", "deep_ensemble", "last_layer", "laplace", "ensemble_chains")
 
@@ -60,19 +58,6 @@ def find_models(methods: str | Sequence[str] | None, baselines: str | Sequence[s
     return chosen
 
 
-def read_frame(
-    table: Any, target: str | list[str], missing: str, drop: Sequence[str] = (), groups: str | None = None
-) -> tuple[pd.DataFrame, list[str]]:
-    """The table from a file or a data frame, without rows whose target is missing where that may be, and without
-    columns that are dropped; and notes about the file."""
-    import pandas as pd
-
-    frame, notes = (table, []) if isinstance(table, pd.DataFrame) else read_with_notes(table)
-    names = target_names(target)
-    frame, gone = known_targets(parse.named_frame(frame), names, missing)
-    return without_columns(frame, drop, names, (groups,))[0], [*notes, *gone]
-
-
 class Plan:
     """A comparison that is checked as far as can be before the first fit."""
 
@@ -82,14 +67,14 @@ class Plan:
         budget: str | float | None, groups: str | None, drop: Sequence[str] = (),
     ):  # fmt: skip
         self.models = find_models(methods, baselines)
-        if steps is not None and budget is not None:
-            raise InputError("Give steps or a budget, not both.")
-        if budget is not None:
-            seconds(budget)
+        allowed = check_duration(steps, budget)
         if network is not None:
             parse_network(network)
-        target = plain_target(target_names(target))
-        frame, read_notes = read_frame(table, target, missing, drop, groups)
+        names = target_names(target)
+        target = plain_target(names)
+        frame, read_notes = read_source(table)
+        frame, gone = known_targets(parse.named_frame(frame), names, missing)
+        frame, _ = without_columns(frame, drop, names, (groups,))
         chosen, why = choose_task(frame, target, task)
         if chosen == "classification" and not isinstance(target, str):
             raise InputError("Several targets need --task regression, not classification; name one target.")
@@ -101,11 +86,11 @@ class Plan:
         exact = task if task in ("binary", "multiclass") else chosen
         self.how: dict[str, Any] = {
             "target": target, "task": exact, "missing": missing, "network": network, "settings": settings or {},
-            "steps": steps, "budget": None if budget is None else seconds(budget), "seed": seed,
+            "steps": steps, "budget": allowed, "seed": seed,
         }  # fmt: skip
         encoder = check_folds(self.frame, self.folds, self.how)
         self.task, self.target = encoder.task, target
-        self.notes = [note for note in (*read_notes, why, copies, *encoder.notes) if note]
+        self.notes = [note for note in (*read_notes, *gone, why, copies, *encoder.notes) if note]
         self.split_by, self.groups = groups, None if groups is None else group_codes(frame, groups)
 
     def settings(self) -> dict[str, Any]:
@@ -118,10 +103,3 @@ class Plan:
         if self.groups is not None:
             found.update(self.groups.tobytes())
         return self.how | {"table": found.hexdigest()[:24]}
-
-
-def table_name(table: Any) -> str:
-    """A short name of the table for headings."""
-    if not isinstance(table, str | Path):
-        return "the table"
-    return os.fsencode(Path(table).name).decode("utf-8", "replace")  # a page is UTF-8, a file's name may not be
