@@ -15,7 +15,10 @@ import credo  # noqa: E402
 
 credo.Model  # noqa: B018  configures JAX before any test touches it
 
+import shapes  # noqa: E402
 from credo.core.programs import tidy  # noqa: E402
+
+shapes.install()
 
 PROGRAMS_OF_A_CONTEXT = 200  # types and attributes stay in a context, so none lives for ever
 

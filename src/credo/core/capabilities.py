@@ -7,13 +7,13 @@ of credo. `capability(part, kind)` gives the part back as one that offers `kind`
 from collections.abc import Iterable
 from functools import cache
 from inspect import get_annotations
-from typing import Any, Protocol, TypeVar
+from typing import Annotated, Any, Protocol, TypeVar
 
 import jax
 
 from credo.core.network import Variables
 from credo.core.nodes import Nodes
-from credo.core.typing import PyTree
+from credo.core.typing import Blocks, Outputs, PyTree
 from credo.errors import Refusal
 
 T = TypeVar("T")
@@ -106,7 +106,7 @@ class MaskedNetwork(Protocol):
     Default: none; `mc_dropout` then masks rows of weights.
     """
 
-    def apply_masked(self, variables: Variables, inputs: PyTree, key: jax.Array) -> jax.Array: ...
+    def apply_masked(self, variables: Variables, inputs: PyTree, key: jax.Array) -> Outputs: ...
 
 
 class LocalNetwork(Protocol):
@@ -115,7 +115,7 @@ class LocalNetwork(Protocol):
     Default: none. Used by `bayes_by_backprop` with estimator="local" (Kingma, Salimans and Welling, 2015).
     """
 
-    def apply_local(self, mean: PyTree, std: PyTree, inputs: PyTree, key: jax.Array) -> jax.Array: ...
+    def apply_local(self, mean: PyTree, std: PyTree, inputs: PyTree, key: jax.Array) -> Outputs: ...
 
 
 class FlipoutNetwork(Protocol):
@@ -124,7 +124,7 @@ class FlipoutNetwork(Protocol):
     Default: none. Used by `bayes_by_backprop` with estimator="flipout" (Wen et al., 2018).
     """
 
-    def apply_flipout(self, mean: PyTree, moved: PyTree, inputs: PyTree, key: jax.Array) -> jax.Array: ...
+    def apply_flipout(self, mean: PyTree, moved: PyTree, inputs: PyTree, key: jax.Array) -> Outputs: ...
 
 
 class DenseNetwork(Protocol):
@@ -143,7 +143,7 @@ class TappedNetwork(Protocol):
     Default: the network's program is run with taps in it. Used where `dense_layers` is.
     """
 
-    def apply_tapped(self, params: PyTree, inputs: PyTree, shifts: PyTree) -> tuple[jax.Array, PyTree]: ...
+    def apply_tapped(self, params: PyTree, inputs: PyTree, shifts: PyTree) -> tuple[Outputs, PyTree]: ...
 
 
 class NodeNetwork(Protocol):
@@ -196,7 +196,7 @@ class CurvedLikelihood(Protocol):
     `infinite_width` and all that needs the generalised Gauss-Newton matrix.
     """
 
-    def curvature(self, params: PyTree, outputs: jax.Array) -> jax.Array: ...
+    def curvature(self, params: PyTree, outputs: Outputs) -> Blocks: ...
 
 
 class FactoredLikelihood(Protocol):
@@ -205,7 +205,7 @@ class FactoredLikelihood(Protocol):
     Default: a square root of the curvature. Used by `laplace` and `infinite_width`.
     """
 
-    def curvature_columns(self, params: PyTree, outputs: jax.Array) -> jax.Array: ...
+    def curvature_columns(self, params: PyTree, outputs: Outputs) -> Annotated[jax.Array, "columns n out"]: ...
 
 
 class NormalLikelihood(Protocol):

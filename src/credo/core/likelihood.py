@@ -6,7 +6,7 @@ import jax
 import numpy as np
 
 from credo.core.capabilities import InferredLikelihood, ask
-from credo.core.typing import PyTree
+from credo.core.typing import Entries, Outputs, PerRow, PyTree, Scalar, Targets
 
 
 @runtime_checkable
@@ -35,15 +35,15 @@ class Likelihood(Protocol):
         """How many outputs the network needs for canonical targets."""
         ...
 
-    def init(self, targets: jax.Array, weight: jax.Array) -> PyTree:
+    def init(self, targets: Targets, weight: PerRow) -> PyTree:
         """Start values of ν."""
         ...
 
-    def log_prior(self, params: PyTree) -> jax.Array:
+    def log_prior(self, params: PyTree) -> Scalar:
         """log p(ν), Jacobian included; 0 where ν is known or a point."""
         ...
 
-    def sample_prior(self, key: jax.Array, targets: jax.Array) -> PyTree:
+    def sample_prior(self, key: jax.Array, targets: Targets) -> PyTree:
         """One draw of ν from its prior; raises `credo.errors.Refusal` where ν is a point."""
         ...
 
@@ -51,23 +51,23 @@ class Likelihood(Protocol):
         """The same likelihood with its learned point put under its default prior."""
         ...
 
-    def log_prob(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
+    def log_prob(self, params: PyTree, outputs: Outputs, targets: Targets) -> PerRow:
         """log p(y_n | f_n, ν) [n], summed over the entries of y_n."""
         ...
 
-    def mean(self, params: PyTree, outputs: jax.Array) -> jax.Array:
+    def mean(self, params: PyTree, outputs: Outputs) -> Entries:
         """E[y | f, ν] [n, k]; class probabilities [n, C] for classes."""
         ...
 
-    def variance(self, params: PyTree, outputs: jax.Array) -> jax.Array:
+    def variance(self, params: PyTree, outputs: Outputs) -> Entries:
         """Var[y | f, ν] [n, k]; p(1 − p) for classes."""
         ...
 
-    def cdf(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
+    def cdf(self, params: PyTree, outputs: Outputs, targets: Targets) -> Entries:
         """P(Y ≤ y | f, ν) [n, k] (not for classes)."""
         ...
 
-    def sample(self, key: jax.Array, params: PyTree, outputs: jax.Array) -> jax.Array:
+    def sample(self, key: jax.Array, params: PyTree, outputs: Outputs) -> Targets:
         """One draw of y for every row."""
         ...
 

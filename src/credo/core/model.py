@@ -13,7 +13,7 @@ from credo.core.distribution import Prior
 from credo.core.likelihood import Likelihood, has_posterior
 from credo.core.network import Network, Variables
 from credo.core.tree import Select, leaf, paths, selected, struct
-from credo.core.typing import PyTree
+from credo.core.typing import Outputs, PerRow, PyTree, Scalar
 from credo.errors import InputError, Refusal
 
 
@@ -67,7 +67,7 @@ class Model:
             return params
         return jax.tree.map(lambda held, x: x if held is None else held, self.fixed, params, is_leaf=_is_none)
 
-    def log_prior(self, params: PyTree) -> jax.Array:
+    def log_prior(self, params: PyTree) -> Scalar:
         """log p(θ): weights, hyper-parameters, and the noise where it has a prior."""
         params = self.complete(params)
         weights = self.prior.bind(self.network.info(params["network"]), params["prior"])
@@ -99,14 +99,14 @@ class Model:
 
     def outputs(
         self, variables: Variables, inputs: PyTree, *, key: jax.Array | None = None, train: bool = False
-    ) -> tuple[jax.Array, PyTree]:
+    ) -> tuple[Outputs, PyTree]:
         """Network outputs f_θ(x) [n, out] and the new state."""
         params = self.complete(variables.params)
         return self.network.apply(Variables(params["network"], variables.state), inputs, key=key, train=train)
 
     def log_likelihood(
         self, variables: Variables, batch: Batch, *, key: jax.Array | None = None, train: bool = False
-    ) -> tuple[jax.Array, PyTree]:
+    ) -> tuple[PerRow, PyTree]:
         """log p(y_n | x_n, θ) for every row of the batch [n], and the new state."""
         outputs, state = self.outputs(variables, batch.inputs, key=key, train=train)
         params = self.complete(variables.params)
@@ -114,7 +114,7 @@ class Model:
 
     def log_joint(
         self, variables: Variables, batch: Batch, *, key: jax.Array | None = None, train: bool = False
-    ) -> tuple[jax.Array, PyTree]:
+    ) -> tuple[Scalar, PyTree]:
         """(log p(θ) + N/M Σ_m log p(y_m | x_m, θ)) / T, and the new state."""
         per_row, state = self.log_likelihood(variables, batch, key=key, train=train)
         return (self.log_prior(variables.params) + batch.total(per_row)) / self.temperature, state

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
 
-from credo.core.typing import PyTree
+from credo.core.typing import Outputs, PyTree
 
 
 class Variables(NamedTuple):
@@ -40,7 +40,7 @@ class Network(Protocol):
 
     def apply(
         self, variables: Variables, inputs: PyTree, *, key: jax.Array | None = None, train: bool = False
-    ) -> tuple[jax.Array, PyTree]:
+    ) -> tuple[Outputs, PyTree]:
         """Outputs [n, num_outputs] and the new state."""
         ...
 

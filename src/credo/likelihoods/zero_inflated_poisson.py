@@ -6,6 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from credo.core.densities import poisson_log_prob
+from credo.core.special import log_rate
 from credo.core.tree import leaf, struct
 from credo.core.typing import PyTree
 from credo.likelihoods.base import NoParameters, checked_offset, count_targets
@@ -36,8 +38,9 @@ class ZeroInflatedPoisson(NoParameters):
 
     def log_prob(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
         """log(π + (1 − π) e^−λ) where y = 0, else log(1 − π) + log Poisson(y; λ), summed over the entries of y."""
-        poisson, f, g = self._parts(outputs)
-        counted = jax.nn.log_sigmoid(-g) + poisson.log_prob({}, f[..., None], targets[..., None])
+        _, f, g = self._parts(outputs)
+        each = poisson_log_prob(log_rate(f + self.offset)[..., None], targets[..., None])
+        counted = jax.nn.log_sigmoid(-g) + each
         return jnp.where(targets > 0, counted, jnp.logaddexp(jax.nn.log_sigmoid(g), counted)).sum(-1)
 
     def mean(self, params: PyTree, outputs: jax.Array) -> jax.Array:
