@@ -3,7 +3,7 @@
 import dataclasses
 import math
 from abc import ABC, abstractmethod
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import jax
 import jax.numpy as jnp
@@ -88,8 +88,64 @@ class ClassLikelihood(NoParameters, ABC):
         raise Refusal("Classes have no order, so there is no distribution function; use log_probs or mean.")
 
 
+class OneParameter(ABC):
+    """What likelihoods share whose ν is one number, or one for each entry of y: "known", "learned" (a point) or
+    "inferred" under N(prior_loc, prior_scale²) on the scale of `params[path]`."""
+
+    path: ClassVar[str]  # of ν in the parameters
+    argument: ClassVar[str]  # of the builder that decides on it
+    prior_loc: Any
+    prior_scale: Any
+
+    @property
+    @abstractmethod
+    def mode(self) -> str:
+        """ "known", "learned" or "inferred"."""
+
+    @abstractmethod
+    def inferring(self) -> Self:
+        """The same likelihood with a learned ν put under its prior."""
+
+    @abstractmethod
+    def start(self, targets: jax.Array, weight: jax.Array) -> jax.Array:
+        """Where ν starts, on its unconstrained scale."""
+
+    @property
+    def point(self) -> bool:
+        """True where ν is learned as a point."""
+        return self.mode == "learned"
+
+    @property
+    def inferred(self) -> bool:
+        """True where ν has a prior."""
+        return self.mode == "inferred"
+
+    def init(self, targets: jax.Array, weight: jax.Array) -> PyTree:
+        """Start values of ν; nothing where it is known."""
+        return {} if self.mode == "known" else {self.path: self.start(targets, weight)}
+
+    def log_prior(self, params: PyTree) -> jax.Array:
+        """log p(ν) where it is inferred, else 0: ν is on the scale of its prior, so there is no Jacobian."""
+        return self._log_density(params[self.path]) if self.inferred else jnp.zeros(())
+
+    def _log_density(self, value: jax.Array) -> jax.Array:
+        return jax.scipy.stats.norm.logpdf(value, self.prior_loc, self.prior_scale).sum()
+
+    def sample_prior(self, key: jax.Array, targets: jax.Array) -> PyTree:
+        """ν from its prior; nothing where it is known."""
+        if self.mode == "known":
+            return {}
+        if self.point:
+            name = self.argument
+            raise Refusal(f'{name}="learned" is a point without a prior, so it cannot be drawn: use {name}="inferred".')
+        return {self.path: self._draw(key, targets.shape[1:] or (1,))}
+
+    def _draw(self, key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+        return self.prior_loc + self.prior_scale * jax.random.normal(key, shape)
+
+
 @struct
-class ScaleNoise:
+class ScaleNoise(OneParameter):
     """y = f + σ ε with one σ for each entry of y.
 
     noise: "known" (σ = scale), "learned" (a point) or "inferred" (log σ ~ N(prior_loc, prior_scale²), or σ ~
@@ -103,16 +159,13 @@ class ScaleNoise:
     scale_prior: Any = leaf(default=None)
 
     kind = "real"
+    path = "log_scale"
+    argument = "noise"
 
     @property
-    def point(self) -> bool:
-        """True where σ is learned as a point."""
-        return self.noise == "learned"
-
-    @property
-    def inferred(self) -> bool:
-        """True where σ has a prior."""
-        return self.noise == "inferred"
+    def mode(self) -> str:
+        """What is said of σ."""
+        return self.noise
 
     def prepare(self, targets: np.ndarray) -> np.ndarray:
         """Finite numbers [n, k]."""
@@ -122,28 +175,15 @@ class ScaleNoise:
         """One output for each entry of y."""
         return targets.shape[1]
 
-    def init(self, targets: jax.Array, weight: jax.Array) -> PyTree:
-        """log σ starts at half the standard deviation of the targets."""
-        if self.noise == "known":
-            return {}
-        return {"log_scale": jnp.log(0.5 * weighted_std(targets, weight) + 1e-3)}
+    def start(self, targets: jax.Array, weight: jax.Array) -> jax.Array:
+        """log of half the standard deviation of the targets."""
+        return jnp.log(0.5 * weighted_std(targets, weight) + 1e-3)
 
-    def log_prior(self, params: PyTree) -> jax.Array:
-        """log p(log σ) where σ is inferred, else 0."""
-        if not self.inferred:
-            return jnp.zeros(())
-        if self.scale_prior is not None:
-            return self.scale_prior.log_prob(params["log_scale"]).sum()
-        return log_normal_prior(params["log_scale"], self.prior_loc, self.prior_scale)
+    def _log_density(self, value: jax.Array) -> jax.Array:
+        return super()._log_density(value) if self.scale_prior is None else self.scale_prior.log_prob(value).sum()
 
-    def sample_prior(self, key: jax.Array, targets: jax.Array) -> PyTree:
-        """log σ for each entry of y; nothing where σ is known."""
-        if self.noise == "known":
-            return {}
-        refuse_point(self.point, "noise")
-        if self.scale_prior is not None:
-            return {"log_scale": self.scale_prior.sample(key, targets.shape[1:])}
-        return {"log_scale": self.prior_loc + self.prior_scale * jax.random.normal(key, targets.shape[1:])}
+    def _draw(self, key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+        return super()._draw(key, shape) if self.scale_prior is None else self.scale_prior.sample(key, shape)
 
     def inferring(self) -> Self:
         """The same likelihood with a learned σ put under its prior."""
@@ -227,17 +267,6 @@ def class_targets(targets: np.ndarray, num_classes: int, name: str) -> np.ndarra
             "encode the labels, or correct the number of classes."
         )
     return array.astype(np.int32)
-
-
-def refuse_point(point: bool, name: str) -> None:
-    """Raise a sentence where a parameter is a point and a draw from its prior is wanted."""
-    if point:
-        raise Refusal(f'{name}="learned" is a point without a prior, so it cannot be drawn: use {name}="inferred".')
-
-
-def log_normal_prior(log_value: jax.Array, loc: Any, scale: Any) -> jax.Array:
-    """Density of log v for v ~ LogNormal(loc, scale²): log v is the parameter, so no Jacobian."""
-    return jax.scipy.stats.norm.logpdf(log_value, loc, scale).sum()
 
 
 def weighted_moments(targets: jax.Array, weight: jax.Array) -> tuple[jax.Array, jax.Array]:

@@ -14,36 +14,46 @@ from credo.errors import InputError
 from credo.likelihoods.base import NoParameters, diagonal, real_targets
 
 
+class ScaleOutput:
+    """Numbers whose centre m and scale σ = floor + log(1 + eᵃ) are the outputs (m, a) [n, 2k]."""
+
+    floor: Any
+    kind = "real"
+
+    def prepare(self, targets: np.ndarray) -> np.ndarray:
+        """Finite numbers [n, k]."""
+        return real_targets(targets, type(self).__name__)
+
+    def num_outputs(self, targets: Any) -> int:
+        """A centre and a raw scale for each entry of y."""
+        return 2 * targets.shape[1]
+
+    def raw(self, outputs: jax.Array) -> jax.Array:
+        """a, the second half of the outputs."""
+        return outputs[..., outputs.shape[-1] // 2 :]
+
+    def sigma(self, outputs: jax.Array) -> jax.Array:
+        """The noise scale σ [n, k]."""
+        return self.floor + jax.nn.softplus(self.raw(outputs))
+
+    def mean(self, params: PyTree, outputs: jax.Array) -> jax.Array:
+        """m, the first half of the outputs."""
+        return outputs[..., : outputs.shape[-1] // 2]
+
+
 @struct
-class Heteroscedastic(NoParameters):
+class Heteroscedastic(ScaleOutput, NoParameters):
     """y ~ N(m, σ²) with outputs (m, a) [n, 2k] and σ = floor + log(1 + eᵃ); see `heteroscedastic`."""
 
     floor: Any = leaf(default=1e-3)
 
-    kind = "real"
     normal = True
-
-    def prepare(self, targets: np.ndarray) -> np.ndarray:
-        """Finite numbers [n, k]."""
-        return real_targets(targets, "Heteroscedastic")
-
-    def num_outputs(self, targets: Any) -> int:
-        """A mean and a raw scale for each entry of y."""
-        return 2 * targets.shape[1]
-
-    def sigma(self, outputs: jax.Array) -> jax.Array:
-        """The noise scale σ [n, k]."""
-        return self.floor + jax.nn.softplus(_raw(outputs))
 
     def log_prob(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
         """−½ ((y − m)/σ)² − log σ − ½ log 2π, summed over the entries of y."""
         sigma = self.sigma(outputs)
         z = (targets - self.mean(params, outputs)) / sigma
         return (-0.5 * z * z - jnp.log(sigma) - HALF_LOG_2PI).sum(-1)
-
-    def mean(self, params: PyTree, outputs: jax.Array) -> jax.Array:
-        """m, the first half of the outputs."""
-        return outputs[..., : outputs.shape[-1] // 2]
 
     def variance(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """σ²."""
@@ -65,7 +75,7 @@ class Heteroscedastic(NoParameters):
     def curvature(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """σ⁻² for the means and 2 (σ'(a)/σ)² for the raw scales, on the diagonal."""
         sigma = self.sigma(outputs)
-        slope = jax.nn.sigmoid(_raw(outputs))
+        slope = jax.nn.sigmoid(self.raw(outputs))
         return diagonal(jnp.concatenate([sigma**-2.0, 2 * (slope / sigma) ** 2], -1))
 
 
@@ -85,10 +95,11 @@ def heteroscedastic(floor: float = 1e-3) -> Heteroscedastic:
         >>> heteroscedastic().num_outputs(jnp.zeros((10, 3)))
         6
     """
+    return Heteroscedastic(checked_floor(floor))
+
+
+def checked_floor(floor: float) -> float:
+    """A builder's smallest σ."""
     if not 0 < floor < math.inf:
         raise InputError(f"The floor of the noise scale must be a positive, finite number, got {floor}.")
-    return Heteroscedastic(float(floor))
-
-
-def _raw(outputs: jax.Array) -> jax.Array:
-    return outputs[..., outputs.shape[-1] // 2 :]
+    return float(floor)

@@ -1,12 +1,10 @@
 """Noise whose size is a function of the input and whose tails are as heavy as the data say."""
 
 import dataclasses
-import math
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from credo.core.densities import student_t_log_prob
 from credo.core.special import student_t_cdf
@@ -14,20 +12,19 @@ from credo.core.tree import leaf, struct
 from credo.core.typing import PyTree
 from credo.errors import InputError
 from credo.likelihoods.base import (
+    OneParameter,
     diagonal,
     known_or,
     log_normal_parameters,
-    log_normal_prior,
-    real_targets,
-    refuse_point,
 )
+from credo.likelihoods.heteroscedastic import ScaleOutput, checked_floor
 from credo.likelihoods.variates import student_t_sample
 
 LEAST = 2.0  # degrees of freedom; at and below, the variance is infinite
 
 
 @struct
-class HeteroscedasticT:
+class HeteroscedasticT(OneParameter, ScaleOutput):
     """y = m + σ t with outputs (m, a) [n, 2k], σ = floor + log(1 + eᵃ) and t ~ Student-t(ν); see `heteroscedastic_t`.
 
     tails: "known" (ν = df), "learned" (a point) or "inferred" (log(ν − 2) ~ N(prior_loc, prior_scale²)).
@@ -39,46 +36,18 @@ class HeteroscedasticT:
     prior_scale: Any = leaf(default=1.5)
     floor: Any = leaf(default=1e-3)
 
-    kind = "real"
-
     learns = "weight of the tails"
+    path = "log_excess"
+    argument = "df"
 
     @property
-    def point(self) -> bool:
-        """True where ν is learned as a point."""
-        return self.tails == "learned"
+    def mode(self) -> str:
+        """What is said of ν."""
+        return self.tails
 
-    @property
-    def inferred(self) -> bool:
-        """True where ν has a prior."""
-        return self.tails == "inferred"
-
-    def prepare(self, targets: np.ndarray) -> np.ndarray:
-        """Finite numbers [n, k]."""
-        return real_targets(targets, "HeteroscedasticT")
-
-    def num_outputs(self, targets: Any) -> int:
-        """A location and a raw scale for each entry of y."""
-        return 2 * targets.shape[1]
-
-    def init(self, targets: jax.Array, weight: jax.Array) -> PyTree:
-        """log(ν − 2) starts at the centre of its prior."""
-        if self.tails == "known":
-            return {}
-        return {"log_excess": jnp.full(targets.shape[1:], self.prior_loc, targets.dtype)}
-
-    def sample_prior(self, key: jax.Array, targets: jax.Array) -> PyTree:
-        """log(ν − 2) for each entry of y; nothing where ν is known."""
-        if self.tails == "known":
-            return {}
-        refuse_point(self.point, "df")
-        return {"log_excess": self.prior_loc + self.prior_scale * jax.random.normal(key, targets.shape[1:])}
-
-    def log_prior(self, params: PyTree) -> jax.Array:
-        """log N(log(ν − 2); prior_loc, prior_scale²) where ν is inferred, else 0."""
-        if not self.inferred:
-            return jnp.zeros(())
-        return log_normal_prior(params["log_excess"], self.prior_loc, self.prior_scale)
+    def start(self, targets: jax.Array, weight: jax.Array) -> jax.Array:
+        """log(ν − 2) at the centre of its prior."""
+        return jnp.full(targets.shape[1:], self.prior_loc, targets.dtype)
 
     def inferring(self) -> "HeteroscedasticT":
         """The same likelihood with a learned ν put under its prior."""
@@ -90,19 +59,11 @@ class HeteroscedasticT:
             return jnp.asarray(self.df, dtype)
         return LEAST + jnp.exp(jnp.clip(params["log_excess"], -7.0, 13.8))
 
-    def sigma(self, outputs: jax.Array) -> jax.Array:
-        """The scale σ [n, k]."""
-        return self.floor + jax.nn.softplus(_raw(outputs))
-
     def log_prob(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
         """−½(ν+1) log(1 + z²/ν) − log(√ν B(½, ν/2)) − log σ with z = (y − m)/σ, summed over y's entries."""
         sigma = self.sigma(outputs)
         z = (targets - self.mean(params, outputs)) / sigma
         return student_t_log_prob(z, jnp.log(sigma), self.freedom(params, outputs.dtype))
-
-    def mean(self, params: PyTree, outputs: jax.Array) -> jax.Array:
-        """m, the first half of the outputs."""
-        return outputs[..., : outputs.shape[-1] // 2]
 
     def variance(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """σ² ν/(ν − 2)."""
@@ -127,7 +88,7 @@ class HeteroscedasticT:
     def curvature(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """(ν + 1)/((ν + 3) σ²) for the locations and 2ν/(ν + 3) (σ'(a)/σ)² for the raw scales, on the diagonal."""
         df, sigma = self.freedom(params, outputs.dtype), self.sigma(outputs)
-        slope = jax.nn.sigmoid(_raw(outputs))
+        slope = jax.nn.sigmoid(self.raw(outputs))
         return diagonal(
             jnp.concatenate([(df + 1) / (df + 3) * sigma**-2.0, 2 * df / (df + 3) * (slope / sigma) ** 2], -1)
         )
@@ -153,13 +114,7 @@ def heteroscedastic_t(
         >>> heteroscedastic_t(df=5.0).df
         5.0
     """
-    if not 0 < floor < math.inf:
-        raise InputError(f"The floor of the noise scale must be a positive, finite number, got {floor}.")
     tails, value = known_or(df, "df")
     if value is not None and value <= LEAST:
         raise InputError(f"df must be above 2, where the noise has a finite variance, got {df}.")
-    return HeteroscedasticT(tails, value, *log_normal_parameters(prior_loc, prior_scale), float(floor))
-
-
-def _raw(outputs: jax.Array) -> jax.Array:
-    return outputs[..., outputs.shape[-1] // 2 :]
+    return HeteroscedasticT(tails, value, *log_normal_parameters(prior_loc, prior_scale), checked_floor(floor))

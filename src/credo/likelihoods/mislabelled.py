@@ -13,13 +13,13 @@ from credo.core.densities import mislabelled_log_probs
 from credo.core.tree import leaf, struct
 from credo.core.typing import PyTree
 from credo.errors import InputError
-from credo.likelihoods.base import ClassLikelihood, class_targets, log_normal_parameters, log_normal_prior, refuse_point
+from credo.likelihoods.base import ClassLikelihood, OneParameter, class_targets, log_normal_parameters
 
 START = 0.02  # where ε is learned from
 
 
 @struct
-class Mislabelled(ClassLikelihood):
+class Mislabelled(OneParameter, ClassLikelihood):
     """p(y = c | f) = (1 − ε) exp(f_c)/Σ_j exp(f_j) + ε/C with one output per class; see `mislabelled`.
 
     share: "known" (ε = value), "learned" (a point) or "inferred" (logit ε ~ N(prior_loc, prior_scale²)).
@@ -32,16 +32,13 @@ class Mislabelled(ClassLikelihood):
     prior_scale: Any = leaf(default=2.0)
 
     learns = "share of wrong labels"
+    path = "logit_share"
+    argument = "share"
 
     @property
-    def point(self) -> bool:
-        """True where ε is learned as a point."""
-        return self.share == "learned"
-
-    @property
-    def inferred(self) -> bool:
-        """True where ε has a prior."""
-        return self.share == "inferred"
+    def mode(self) -> str:
+        """What is said of ε."""
+        return self.share
 
     def prepare(self, targets: np.ndarray) -> np.ndarray:
         """Class indices 0 … C − 1 [n]."""
@@ -51,22 +48,9 @@ class Mislabelled(ClassLikelihood):
         """One logit for each class."""
         return self.num_classes
 
-    def init(self, targets: jax.Array, weight: jax.Array) -> PyTree:
-        """logit ε starts at two labels in a hundred."""
-        return {} if self.share == "known" else {"logit_share": jnp.full((1,), _logit(START), weight.dtype)}
-
-    def log_prior(self, params: PyTree) -> jax.Array:
-        """log N(logit ε; prior_loc, prior_scale²) where ε is inferred, else 0."""
-        if not self.inferred:
-            return jnp.zeros(())
-        return log_normal_prior(params["logit_share"], self.prior_loc, self.prior_scale)
-
-    def sample_prior(self, key: jax.Array, targets: jax.Array) -> PyTree:
-        """logit ε ~ N(prior_loc, prior_scale²); nothing where ε is known."""
-        if self.share == "known":
-            return {}
-        refuse_point(self.point, "share")
-        return {"logit_share": self.prior_loc + self.prior_scale * jax.random.normal(key, (1,))}
+    def start(self, targets: jax.Array, weight: jax.Array) -> jax.Array:
+        """logit ε at two labels in a hundred."""
+        return jnp.full((1,), _logit(START), weight.dtype)
 
     def inferring(self) -> "Mislabelled":
         """The same likelihood with a learned ε put under its prior."""

@@ -16,20 +16,19 @@ from credo.core.special import log_rate, log_rate_slope
 from credo.core.tree import leaf, struct
 from credo.core.typing import PyTree
 from credo.likelihoods.base import (
+    OneParameter,
     checked_offset,
     count_targets,
     diagonal,
     known_or,
     log_normal_parameters,
-    log_normal_prior,
-    refuse_point,
     weighted_moments,
 )
 from credo.likelihoods.variates import poisson_sample
 
 
 @struct
-class NegativeBinomial:
+class NegativeBinomial(OneParameter):
     """y ~ NB(μ, r) with log μ = f + offset and variance μ + μ²/r, one r for each entry of y; see `negative_binomial`.
 
     dispersion: "known" (r = value), "learned" (a point) or "inferred" (log r ~ N(prior_loc, prior_scale²)).
@@ -44,16 +43,13 @@ class NegativeBinomial:
     kind = "counts"
 
     learns = "dispersion"
+    path = "log_dispersion"
+    argument = "dispersion"
 
     @property
-    def point(self) -> bool:
-        """True where r is learned as a point."""
-        return self.dispersion == "learned"
-
-    @property
-    def inferred(self) -> bool:
-        """True where r has a prior."""
-        return self.dispersion == "inferred"
+    def mode(self) -> str:
+        """What is said of r."""
+        return self.dispersion
 
     def prepare(self, targets: np.ndarray) -> np.ndarray:
         """Whole numbers of at least 0 [n, k]."""
@@ -63,25 +59,10 @@ class NegativeBinomial:
         """One log-mean for each entry of y."""
         return targets.shape[1]
 
-    def init(self, targets: jax.Array, weight: jax.Array) -> PyTree:
-        """log r starts at the moment estimate m²/(v − m) of the targets, kept between ½ and 50."""
-        if self.dispersion == "known":
-            return {}
+    def start(self, targets: jax.Array, weight: jax.Array) -> jax.Array:
+        """log r at the moment estimate m²/(v − m) of the targets, kept between ½ and 50."""
         mean, variance = weighted_moments(targets, weight)
-        return {"log_dispersion": jnp.log(jnp.clip(mean**2 / jnp.maximum(variance - mean, 1e-6), 0.5, 50.0))}
-
-    def sample_prior(self, key: jax.Array, targets: jax.Array) -> PyTree:
-        """log r ~ N(prior_loc, prior_scale²) for each entry of y; nothing where r is known."""
-        if self.dispersion == "known":
-            return {}
-        refuse_point(self.point, "dispersion")
-        return {"log_dispersion": self.prior_loc + self.prior_scale * jax.random.normal(key, targets.shape[1:])}
-
-    def log_prior(self, params: PyTree) -> jax.Array:
-        """log N(log r; prior_loc, prior_scale²) where r is inferred, else 0."""
-        if not self.inferred:
-            return jnp.zeros(())
-        return log_normal_prior(params["log_dispersion"], self.prior_loc, self.prior_scale)
+        return jnp.log(jnp.clip(mean**2 / jnp.maximum(variance - mean, 1e-6), 0.5, 50.0))
 
     def inferring(self) -> "NegativeBinomial":
         """The same likelihood with a learned r put under its prior."""
