@@ -1,6 +1,8 @@
 """Modules that moved are found under their old names: the very same module, with a word on where it is."""
 
 import importlib
+import inspect
+import sys
 import warnings
 
 import pytest
@@ -19,8 +21,6 @@ def test_an_old_name_is_the_same_module(old):
 
 
 def test_a_short_name_stays_and_a_long_one_warns_where_it_is_used(monkeypatch):
-    import sys
-
     from credo.metrics import crps  # an error in this suite if it warned
 
     assert crps is credo.evaluation.metrics.crps
@@ -29,6 +29,18 @@ def test_a_short_name_stays_and_a_long_one_warns_where_it_is_used(monkeypatch):
         importlib.import_module("credo.comparison")
     assert len(seen) == 1
     assert set(SHORT) <= set(dir(credo))
+
+
+@pytest.mark.parametrize(
+    ("old", "now"), [("credo.auto.pilot", "credo.tables.auto"), ("credo.audit.problems", "credo.evaluation.audit")]
+)
+def test_a_module_of_before_does_not_take_the_place_of_a_function(old, now, monkeypatch):
+    monkeypatch.delitem(sys.modules, old, raising=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        importlib.import_module(old)
+    name = old.rpartition(".")[2]
+    assert inspect.isfunction(getattr(importlib.import_module(now), name))
 
 
 def test_modules_below_a_moved_package_move_with_it():

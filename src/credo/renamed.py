@@ -118,6 +118,18 @@ def first_name(name: str) -> str:
     return name
 
 
+class Room(ModuleType):
+    """A package under its old name, too. Importing a module below an old name makes it an attribute of the package,
+    where a function of that name may stand by now; the function stays."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not isinstance(value, ModuleType) or not value.__name__.startswith("credo."):
+            return super().__setattr__(name, value)
+        moved = value.__name__ != f"{self.__name__}.{name}"
+        if not moved and isinstance(vars(self).get(name, value), ModuleType):
+            super().__setattr__(name, value)
+
+
 class Renamed(MetaPathFinder, Loader):
     """Finds a module under its old name: the very same module, never a second copy."""
 
@@ -137,6 +149,8 @@ class Renamed(MetaPathFinder, Loader):
             warnings.warn(f"{spec.name} is {new} now.", DeprecationWarning, stacklevel=_depth())
         module = importlib.import_module(new)
         spec.loader_state = module.__spec__
+        if type(module) is ModuleType:
+            module.__class__ = Room
         return module
 
     def exec_module(self, module: ModuleType) -> None:

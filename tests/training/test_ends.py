@@ -77,10 +77,15 @@ def listening():
 def test_ctrl_c_before_the_first_block_ends_at_once(monkeypatch):
     blocks = []
     monkeypatch.setattr("credo.training.loop.start_members", press)
-    with pytest.raises(KeyboardInterrupt):
-        fitted(2**28, callbacks=[blocks.append])
-    assert blocks == []
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    before = signal.getsignal(signal.SIGINT)  # a shell starts its background jobs without one
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            fitted(2**28, callbacks=[blocks.append])
+        assert blocks == []
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
