@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from credo.training.checkpoint import Checkpoint as Checkpoint
     from credo.training.fit import Fit as Fit
     from credo.training.fit import fit as fit
+    from credo.training.stacked import stacked as stacked
 
 __version__ = "0.1.0"
 
@@ -79,6 +80,7 @@ _NAMES = {
     "prior_predictive": "credo.core.prior_predictive",
     "refine": "credo.methods.combine",
     "replicate": "credo.methods.combine",
+    "stacked": "credo.training.stacked",
     "subset": "credo.methods.combine",
     "then": "credo.methods.combine",
 }

@@ -19,6 +19,7 @@ from credo.likelihoods.heteroscedastic_t import HeteroscedasticT as Heteroscedas
 from credo.likelihoods.heteroscedastic_t import heteroscedastic_t as heteroscedastic_t
 from credo.likelihoods.mislabelled import Mislabelled as Mislabelled
 from credo.likelihoods.mislabelled import mislabelled as mislabelled
+from credo.likelihoods.mixed import Mixed as Mixed
 from credo.likelihoods.negative_binomial import NegativeBinomial as NegativeBinomial
 from credo.likelihoods.negative_binomial import negative_binomial as negative_binomial
 from credo.likelihoods.poisson import Poisson as Poisson

@@ -10,4 +10,6 @@ from credo.posteriors.mean_field import MeanField as MeanField
 from credo.posteriors.multivariate import Multivariate as Multivariate
 from credo.posteriors.particles import Particles as Particles
 from credo.posteriors.samples import Samples as Samples
+from credo.posteriors.stacked import Stacked as Stacked
+from credo.posteriors.stacked import StackPart as StackPart
 from credo.posteriors.subset import SubsetPosterior as SubsetPosterior

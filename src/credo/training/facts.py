@@ -3,6 +3,7 @@
 from typing import Any
 
 from credo.core.short import some
+from credo.posteriors import Stacked
 
 
 def facts(fit: Any) -> dict[str, str]:
@@ -18,3 +19,17 @@ def facts(fit: Any) -> dict[str, str]:
     told["outcome"] = fit.outcome
     alarms = fit.rings if fit.known is None else fit.known.alarms
     return told | ({} if alarms is None else {"alarms": some(len(alarms), "alarm") if alarms else "no alarms"})
+
+
+def nothing_under_way(fit: Any) -> str:
+    """Why a fit cannot be extended that has no loop."""
+    if isinstance(fit.posterior, Stacked):
+        return "A stack has no chains under way: extend the fits that it is made of, and stack them again."
+    return "A loaded fit has no chains under way; fit again, or resume from its checkpoint."
+
+
+def nothing_to_start_from(fit: Any) -> str:
+    """Why such a fit has no point."""
+    if isinstance(fit.posterior, Stacked):
+        return "A stack is of several networks and has no single point; start from one of the fits that it is made of."
+    return "A loaded fit has no state to start from; use its posterior's draws as start weights."

@@ -27,7 +27,7 @@ from credo.training.budget import seconds as seconds
 from credo.training.checkpoint import Checkpoint, check_fingerprint
 from credo.training.clock import COMPILING
 from credo.training.config import describe
-from credo.training.facts import facts
+from credo.training.facts import facts, nothing_to_start_from, nothing_under_way
 from credo.training.fingerprint import fingerprint
 from credo.training.host import Host
 from credo.training.loop import BUDGET_SPENT, Event, Loop, points
@@ -68,6 +68,7 @@ class Fit(Card):
     loop: Loop | None = dataclasses.field(default=None, repr=False)
     known: Any = dataclasses.field(default=None, repr=False)  # Diagnostics, once somebody asked or a file told
     rings: Any = dataclasses.field(default=None, repr=False, init=False)  # alarms of this very posterior
+    parts: tuple[Any, ...] = dataclasses.field(default=(), repr=False)  # of a stack: its fits, by name and weight
 
     def _facts(self) -> dict[str, str]:
         return facts(self)
@@ -165,7 +166,7 @@ class Fit(Card):
         """The same fit with `steps` more draws per chain, without starting again."""
         loop = self.loop
         if loop is None:
-            raise InputError("A loaded fit has no chains under way; fit again, or resume from its checkpoint.")
+            raise InputError(nothing_under_way(self))
         if loop.checkpoint is not None:
             raise InputError("A fit with a checkpoint is extended by fitting again with more steps.")
         phases = loop.phases(len(loop.stages) - 1)
@@ -193,7 +194,7 @@ class Fit(Card):
     def point(self) -> Variables:
         """The best single point of every member (leading axis: member)."""
         if self.loop is None:
-            raise InputError("A loaded fit has no state to start from; use its posterior's draws as start weights.")
+            raise InputError(nothing_to_start_from(self))
         method, model = self.loop.stages[-1]
         return points(method, model, self.loop.state())
 

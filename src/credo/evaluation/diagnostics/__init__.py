@@ -31,7 +31,7 @@ from credo.evaluation.diagnostics.pareto import ParetoK as ParetoK
 from credo.evaluation.diagnostics.pareto import pareto_k as pareto_k
 from credo.evaluation.diagnostics.replicates import PredictiveCheck as PredictiveCheck
 from credo.evaluation.diagnostics.replicates import posterior_predictive_check as posterior_predictive_check
-from credo.evaluation.diagnostics.stacking import Stacked as Stacked
+from credo.evaluation.diagnostics.stacking import StackedChains as StackedChains
 from credo.evaluation.diagnostics.stacking import stack as stack
 from credo.evaluation.diagnostics.weights import weight_draws as weight_draws
 from credo.renamed import old_name

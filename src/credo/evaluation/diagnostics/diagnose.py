@@ -16,8 +16,10 @@ from credo.evaluation.diagnostics.alarms import Alarm, find_alarms
 from credo.evaluation.diagnostics.chains import LEAST_DRAWS, bfmi, chain_stats, rank_counts
 from credo.evaluation.diagnostics.draw_weights import heard_chains, importance, kish, one_measure
 from credo.evaluation.diagnostics.mode import off_mode
+from credo.evaluation.diagnostics.of_parts import alarms_of_parts, heard_parts, named
 from credo.evaluation.diagnostics.probe import Probe, look, training_inputs
 from credo.evaluation.diagnostics.weights import num_parameters, weight_draws
+from credo.posteriors import Stacked
 
 MOST_WEIGHTS = 64  # of each array that are looked at
 MOST_ARRAYS = 24
@@ -54,8 +56,9 @@ class Diagnostics:
 
     Attributes:
         kind: "chains" (weighted ones, too), "distribution" (draws are made afresh), "weighted" (by importance, or
-            chosen so; or particles of one measure), "ensemble" or "point".
-        members: chains or ensemble members; of stacked chains those that have weight.
+            chosen so; or particles of one measure), "ensemble", "point" or "stack" (of fits: rows and alarms are those
+            of the parts, by name).
+        members: chains or ensemble members; of stacked chains those that have weight; of a stack its parts.
         draws: kept draws of each, None where they are made afresh.
         num_parameters: numbers in one draw of θ, None for posteriors over functions.
         num_inputs: inputs at which functions were looked at.
@@ -121,6 +124,8 @@ def diagnose(key: jax.Array, fit: Any, inputs: PyTree | None = None, num: int | 
         >>> found.kind, found.alarms
         ('chains', ())
     """
+    if isinstance(fit.posterior, Stacked):
+        return _of_parts(key, fit, inputs, num)
     seen = _seen(key, fit, inputs, num)
     rows, ranks = _chains(key, fit, seen, num) if seen.kind == "chains" else ([], {})
     divergent = seen.trace.get("divergent")
@@ -135,7 +140,23 @@ def diagnose(key: jax.Array, fit: Any, inputs: PyTree | None = None, num: int | 
 
 def alarms_of(key: jax.Array, fit: Any) -> tuple[Alarm, ...]:
     """The alarms of `diagnose` alone, which look at functions and not at every weight."""
+    if isinstance(fit.posterior, Stacked):
+        return alarms_of_parts(heard_parts(fit))
     return _alarms(fit, _seen(key, fit, None, None))
+
+
+def _of_parts(key: jax.Array, fit: Any, inputs: PyTree | None, num: int | None) -> Diagnostics:
+    """Rows, ranks and alarms of each part that has weight; a loaded stack no longer has its parts' fits."""
+    shares = heard_parts(fit)
+    each = [s.fit.diagnostics if inputs is None else diagnose(key, s.fit, inputs, num) for s in shares]
+    rows = [dataclasses.replace(r, name=f"{s.name}: {r.name}") for s, d in zip(shares, each) for r in d.convergence]
+    ranks = {f"{s.name}: {name}": counts for s, d in zip(shares, each) for name, counts in d.ranks.items()}
+    divergent = [d.divergences for d in each if d.divergences is not None]
+    return Diagnostics(
+        "stack", len(fit.posterior.parts), None, None, max((d.num_inputs for d in each), default=0), tuple(rows),
+        sum(divergent) if divergent else None, sum(d.transitions for d in each), sum((d.bfmi for d in each), ()), ranks,
+        tuple(named(alarm, s) for s, d in zip(shares, each) for alarm in d.alarms),
+    )  # fmt: skip
 
 
 class _Seen(NamedTuple):

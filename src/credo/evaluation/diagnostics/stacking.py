@@ -14,7 +14,7 @@ from credo.methods.population.pareto_smoothing import good_shape
 from credo.posteriors import Samples
 
 
-class Stacked(NamedTuple):
+class StackedChains(NamedTuple):
     """A fit whose chains are weighted.
 
     Attributes:
@@ -32,7 +32,7 @@ class Stacked(NamedTuple):
     sentences: tuple[str, ...]
 
 
-def stack(fit: Any, data: Any) -> Stacked:
+def stack(fit: Any, data: Any) -> StackedChains:
     """Weigh chains by stacking: max over w of Σ_n log Σ_c w_c p_c(y_n | y_−n), with w_c ≥ 0 and Σ_c w_c = 1.
 
     Chains that never meet cannot tell how much mass their modes have, so that equal weights are a guess. Stacking takes
@@ -81,4 +81,4 @@ def stack(fit: Any, data: Any) -> Stacked:
             f"k-hat is above {good_shape(draws):.2f} in some chain for {bad} of {shapes.shape[1]} rows, so that the "
             "weights are rough: longer chains make them better."
         )
-    return Stacked(dataclasses.replace(fit, posterior=stacked, known=None), weights, elpd, shapes, tuple(said))
+    return StackedChains(dataclasses.replace(fit, posterior=stacked, known=None), weights, elpd, shapes, tuple(said))

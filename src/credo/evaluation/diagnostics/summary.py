@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from credo.core.short import some
 from credo.evaluation.diagnostics.alarms import RHAT
 from credo.evaluation.diagnostics.diagnose import Convergence, Diagnostics
 
@@ -18,6 +19,8 @@ def verdict(found: Diagnostics) -> str:
             "Draws are made afresh from a distribution, hence independent; how close it is to the posterior is told by "
             "credo.evaluation.diagnostics.pareto_k."
         )
+    if found.kind == "stack":
+        return _stack_verdict(found)
     if found.kind == "weighted":
         return "Draws are weighted or were chosen by weight: weights, not their order, decide what they are worth."
     rows = functions or found.space("log density")
@@ -48,6 +51,22 @@ def _row(row: Convergence) -> tuple[str, ...]:
     return name, f"{row.count:,}", f"{row.rhat:.3f}" if row.rhat == row.rhat else "–", *sizes, error
 
 
+def _stack_verdict(found: Diagnostics) -> str:
+    """The same of a stack, whose parts are judged one by one."""
+    judged = [row.rhat for row in found.space("function") if row.rhat > 0]
+    if not judged:
+        return "A mixture of several fits, none of which has chains that could disagree."
+    return f"A mixture of several fits; largest R-hat of the functions of those that have chains: {max(judged):.3f}."
+
+
+def _sizes(found: Diagnostics) -> str:
+    """Parameters and members, or what stands for them."""
+    if found.kind == "stack":
+        return some(found.members, "part")
+    size = "functions, not weights" if found.num_parameters is None else f"{found.num_parameters:,} parameters"
+    return size + (f", {found.members} members" if found.members > 1 else "")
+
+
 HEAD = ("Quantity", "Numbers", "R-hat", "ESS bulk", "ESS tail", "Error of mean / std")
 
 
@@ -55,10 +74,8 @@ def summary(fit: Any) -> str:
     """Method, sizes, time, convergence, alarms and notes as text; what `fit.summary()` gives."""
     found: Diagnostics = fit.diagnostics
     config, timing = fit.config, fit.timing
-    size = "functions, not weights" if found.num_parameters is None else f"{found.num_parameters:,} parameters"
-    members = f", {found.members} members" if found.members > 1 else ""
     lines = [
-        f"{config.get('method', 'A fit')}: {size}{members}, {int(config.get('num_data', 0)):,} rows",
+        f"{config.get('method', 'A fit')}: {_sizes(found)}, {int(config.get('num_data', 0)):,} rows",
         f"beta = {config.get('beta', 1.0):g}, temperature = {config.get('temperature', 1.0):g}",
     ]
     if "seconds_fit" in timing:

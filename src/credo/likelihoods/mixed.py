@@ -1,0 +1,141 @@
+"""Several likelihoods side by side: every draw of a stack of fits says which of them is its own."""
+
+from collections.abc import Callable
+from functools import reduce
+from typing import Any, NoReturn
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from credo.core.capabilities import NamedLikelihood, NormalLikelihood, ask
+from credo.core.likelihood import has_posterior
+from credo.core.tree import leaf, struct
+from credo.core.typing import PyTree
+from credo.errors import InputError, Refusal
+
+Of = Callable[[Any, PyTree, jax.Array], jax.Array]  # what is asked of a likelihood, its ν and its f
+
+
+@struct
+class Mixed:
+    """p(y | f, ν) = p_c(y | f, ν_c), where c = ν["which"] says whose draw it is; `credo.stacked` makes it.
+
+    ν is {"which": c, "parts": (ν_0, ν_1, …)}, and f is padded with zeros to the widest part. A draw's ν_j of the other
+    parts are any that part j may have: what comes of them is never looked at.
+
+    Args:
+        parts: likelihoods of one kind of targets.
+        widths: how many outputs each of them has.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from credo.likelihoods import Mixed, gaussian, student_t
+        >>> mixed = Mixed((gaussian(0.1), student_t(4.0, noise=0.5)), (1, 1))
+        >>> f = jnp.zeros((1, 1))
+        >>> [round(float(mixed.variance({"which": c, "parts": ({}, {})}, f)[0, 0]), 3) for c in (0, 1)]
+        [0.01, 0.5]
+    """
+
+    parts: tuple[Any, ...] = leaf()
+    widths: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        # JAX rebuilds objects with all kinds of leaves.
+        if isinstance(self.parts, tuple) and len(self.widths) != len(self.parts):
+            raise InputError(f"widths are the numbers of outputs of {len(self.parts)} parts, got {self.widths}.")
+
+    # ------------------------------------------------------------------ what it is
+    @property
+    def kind(self) -> str:
+        """What targets all parts describe."""
+        return self.parts[0].kind
+
+    @property
+    def normal(self) -> bool:
+        """Is every part normal?"""
+        return all(ask(part, NormalLikelihood).normal for part in self.parts)
+
+    @property
+    def point(self) -> bool:
+        """Is anything learned as a point?"""
+        return any(bool(part.point) for part in self.parts)
+
+    @property
+    def inferred(self) -> bool:
+        """Has any part a prior on ν?"""
+        return any(has_posterior(part) for part in self.parts)
+
+    @property
+    def learns(self) -> str:
+        """What the parts learn, in words."""
+        return " or ".join(dict.fromkeys(ask(part, NamedLikelihood).learns for part in self.parts))
+
+    def prepare(self, targets: np.ndarray) -> np.ndarray:
+        """Targets that every part takes."""
+        return reduce(lambda found, part: part.prepare(found), self.parts, targets)
+
+    def num_outputs(self, targets: Any) -> int:
+        """Those of the widest part."""
+        return max(self.widths)
+
+    def init(self, targets: jax.Array, weight: jax.Array) -> PyTree:
+        """Refused: its parts are fitted, each on its own."""
+        self._refuse()
+
+    def log_prior(self, params: PyTree) -> jax.Array:
+        """Refused, likewise."""
+        self._refuse()
+
+    def sample_prior(self, key: jax.Array, targets: jax.Array) -> PyTree:
+        """Refused, likewise."""
+        self._refuse()
+
+    def inferring(self) -> "Mixed":
+        """Refused, likewise."""
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise Refusal("A stack is not fitted itself: fit its parts, each with its own likelihood, and stack them.")
+
+    # ------------------------------------------------------------------ what it says of y
+    def _of(self, params: PyTree, outputs: jax.Array, asked: Of) -> jax.Array:
+        """What the draw's own part answers; the others are asked at f = 0, so that no gradient of theirs is NaN."""
+        which = params["which"]
+        found = []
+        for c, (part, width, own) in enumerate(zip(self.parts, self.widths, params["parts"])):
+            f = outputs[..., :width]
+            found.append(asked(part, own, jnp.where(which == c, f, jnp.zeros_like(f))))
+        dtype = jnp.result_type(*found)
+        answer = found[0].astype(dtype)
+        for c, other in enumerate(found[1:], 1):
+            answer = jnp.where(which == c, other.astype(dtype), answer)
+        return answer
+
+    def log_prob(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
+        """log p_c(y | f, ν_c) [n]."""
+        return self._of(params, outputs, lambda part, own, f: part.log_prob(own, f, targets))
+
+    def mean(self, params: PyTree, outputs: jax.Array) -> jax.Array:
+        """E_c[y | f, ν_c]."""
+        return self._of(params, outputs, lambda part, own, f: part.mean(own, f))
+
+    def variance(self, params: PyTree, outputs: jax.Array) -> jax.Array:
+        """Var_c[y | f, ν_c]."""
+        return self._of(params, outputs, lambda part, own, f: part.variance(own, f))
+
+    def cdf(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
+        """P_c(Y ≤ y | f, ν_c)."""
+        return self._of(params, outputs, lambda part, own, f: part.cdf(own, f, targets))
+
+    def sample(self, key: jax.Array, params: PyTree, outputs: jax.Array) -> jax.Array:
+        """One draw of y for every row."""
+        return self._of(params, outputs, lambda part, own, f: part.sample(key, own, f))
+
+    def log_probs(self, params: PyTree, outputs: jax.Array) -> jax.Array:
+        """log p_c(class | f, ν_c) of every class [n, C]."""
+        return self._of(params, outputs, lambda part, own, f: part.log_probs(own, f))
+
+    def entropy(self, params: PyTree, outputs: jax.Array) -> jax.Array:
+        """H[p_c] in nats [n], of classes."""
+        return self._of(params, outputs, lambda part, own, f: part.entropy(own, f))
