@@ -62,7 +62,8 @@ gallery: $(STAMP)
 # Peers live in their own environment, so that the product never depends on them.
 bench-peers:
 	$(PYTHON) -m venv .venv-peers
-	.venv-peers/bin/python -m pip install --quiet jax numpyro blackjax optax torch==2.13.0 pyro-ppl laplace-torch posteriors botorch
+	.venv-peers/bin/python -m pip install --quiet jax numpyro blackjax optax torch==2.13.0 pyro-ppl laplace-torch posteriors botorch \
+	  catboost lightgbm xgboost ngboost scikit-learn pandas pyarrow pytabkit gpytorch configspace seaborn
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks speed --peers .venv-peers/bin/python

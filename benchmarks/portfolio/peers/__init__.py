@@ -1,0 +1,1 @@
+"""Rivals, in the peers' environment: nothing here imports credo or JAX."""

@@ -1,0 +1,125 @@
+"""One process for each set, split and model, and nothing else at the same time; what is on record is not run again."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import benchmarks
+from benchmarks.portfolio import scores
+from benchmarks.portfolio.rivals import OWN, RIVALS, mark, own_options, refusal
+from benchmarks.portfolio.sets import DataSet, load
+from benchmarks.records import Records, without_accelerator
+
+NAME, SEED = "portfolio", 0
+ROOT = Path(benchmarks.__file__).resolve().parents[1]
+Tell = Callable[[str], Any]
+
+
+def study(
+    names: Iterable[str],
+    models: Iterable[str],
+    splits: Iterable[int] | None,
+    data_dir: Path | None,
+    peers: str | None,
+    limit: float,
+    kept: Records,
+    tell: Tell,
+) -> None:
+    """Run what is not on record, models in the outer loop: a study that is stopped has some of them on all sets."""
+    found: dict[str, DataSet] = {}
+    for model in models:
+        for name in names:
+            data = found.setdefault(name, load(name, data_dir))
+            for split in range(len(data.splits)) if splits is None else splits:
+                if split >= len(data.splits):
+                    continue
+                own = mark(model, data, split)
+                place = f"{NAME}-{name}-{model}-{split}-{own}"
+                if kept.read(place) is None:
+                    record = cell(model, data, split, peers, limit)
+                    if record is not None:
+                        kept.write(place, record | {"fingerprint": own})
+                    tell(_progress(model, name, split, record))
+
+
+def cell(model: str, data: DataSet, split: int, peers: str | None, limit: float) -> dict[str, Any] | None:
+    """The record of one piece of work; None where somebody ended its process."""
+    train, new = data.splits[split]
+    inputs = data.frame.drop(columns=data.target)
+    facts: dict[str, Any] = {
+        "set": data.name, "task": data.task, "model": model, "split": split, "rows": len(train),
+        "columns": inputs.shape[1], "machine": without_accelerator(), "refused": refusal(model, data, len(train)),
+    }  # fmt: skip
+    if facts["refused"]:
+        return facts
+    y = targets(data)
+    with tempfile.TemporaryDirectory(prefix="portfolio-") as name:
+        folder = Path(name)
+        inputs.iloc[train].reset_index(drop=True).to_parquet(folder / "train.parquet")
+        inputs.iloc[new].reset_index(drop=True).to_parquet(folder / "new.parquet")
+        np.save(folder / "targets.npy", y[train])
+        options = own_options(model, bool(inputs.isna().any(axis=None))) if model in OWN else {}
+        told = {"task": data.task, "seed": SEED, "options": options}
+        (folder / "facts.json").write_text(json.dumps(told), encoding="utf-8")
+        if model in OWN:
+            np.save(folder / "truth.npy", y[new])
+        began, failed = _process(model, folder, peers, limit)
+        if failed is not None:
+            return facts | {"refused": failed} if failed else None
+        times = json.loads((folder / "times.json").read_text(encoding="utf-8"))
+        times["seconds"] = times.pop("done") - began
+        return facts | times | scores.means(_rows(folder, y[train], y[new], data.task))
+
+
+def targets(data: DataSet) -> np.ndarray:
+    """Numbers, or codes of classes in the order of their labels."""
+    if data.task == "regression":
+        return data.frame[data.target].to_numpy(np.float64)
+    return np.unique(data.frame[data.target].to_numpy(), return_inverse=True)[1].astype(np.int64)
+
+
+def _process(model: str, folder: Path, peers: str | None, limit: float) -> tuple[float, str | None]:
+    """Run it; the time of its start, and why it failed: an empty sentence where somebody ended it."""
+    if model in OWN:
+        command = [sys.executable, "-m", "benchmarks.portfolio.own", str(folder)]
+    else:
+        module = RIVALS[model].module
+        command = [peers or sys.executable, "-m", "benchmarks.portfolio.peers.worker", module, model, str(folder)]
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH") if model in OWN else None]))
+    own = {"PYTHONPATH": path, "OMP_WAIT_POLICY": "passive"}  # threads that wait for others leave them the cores
+    began = time.time()
+    try:
+        done = subprocess.run(command, cwd=folder, env=os.environ | own, capture_output=True, text=True, timeout=limit)
+    except subprocess.TimeoutExpired:
+        return began, f"{model} took more than {limit:.0f} s"
+    if done.returncode == 0:
+        return began, None
+    said = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+    return began, "" if done.returncode < 0 else f"{model} failed: {said[:300]}"
+
+
+def _rows(folder: Path, trained_on: np.ndarray, truth: np.ndarray, task: str) -> scores.Rows:
+    name = "rows.npz" if (folder / "rows.npz").is_file() else "answer.npz"
+    with np.load(folder / name, allow_pickle=False) as file:
+        found = {key: file[key] for key in file.files}
+    if name == "rows.npz":
+        return found
+    if task == "regression":
+        return scores.of_normals(found["mean"], found["std"], truth, trained_on)
+    return scores.of_classes(found["probs"], truth)
+
+
+def _progress(model: str, name: str, split: int, record: dict[str, Any] | None) -> str:
+    if record is None:
+        return f"{name} {model} {split}: ended by somebody, nothing is kept"
+    if record["refused"]:
+        return f"{name} {model} {split}: {record['refused']}"
+    return f"{name} {model} {split}: {record['log_likelihood']:.3f} in {record['seconds']:.1f} s"
