@@ -5,12 +5,10 @@ import dataclasses
 import jax
 import numpy as np
 import pytest
-from scipy import optimize
 
 import credo
 from credo.errors import Refusal
 from credo.evaluation.diagnostics import stack
-from credo.evaluation.diagnostics.stacking import best_mixture
 from oracles import linear
 
 PROBLEM = linear(num_rows=40, dims=2)
@@ -40,20 +38,6 @@ def left_out(problem):
         error = problem.targets[n] - x @ rest.mean
         found.append(-0.5 * (error**2 / variance + np.log(2 * np.pi * variance)))
     return np.array(found)
-
-
-def test_weights_are_the_best_mixture():
-    """Against a general optimiser, on densities in which no component is best everywhere."""
-    log_density = np.random.default_rng(0).normal(size=(4, 30)) * 2
-
-    def loss(z):
-        w = np.exp(z) / np.exp(z).sum()
-        return -np.log(w @ np.exp(log_density)).sum()
-
-    truth = optimize.minimize(loss, np.zeros(4), tol=1e-12)
-    weights = best_mixture(log_density)
-    assert weights.sum() == pytest.approx(1)
-    assert loss(np.log(weights)) == pytest.approx(truth.fun, abs=1e-5)
 
 
 def test_leave_one_out_of_a_chain_is_the_truth(fit):

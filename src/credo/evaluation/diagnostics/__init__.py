@@ -5,6 +5,7 @@ from typing import Any
 from credo.core.draws import function_draws as function_draws
 from credo.core.draws import log_likelihood_draws as log_likelihood_draws
 from credo.evaluation.diagnostics.alarms import Alarm as Alarm
+from credo.evaluation.diagnostics.best_mixture import best_mixture as best_mixture
 from credo.evaluation.diagnostics.chains import ChainStats as ChainStats
 from credo.evaluation.diagnostics.chains import bfmi as bfmi
 from credo.evaluation.diagnostics.chains import chain_stats as chain_stats
