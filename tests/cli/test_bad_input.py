@@ -49,10 +49,8 @@ BAD_TABLES = {
     "one row": (text("size,price\n1,2\n"), "too few"),
     "unknown ending": (text("size,price\n1,2\n", "bad.ods"), "save as CSV"),
     "missing column": (written(regression_frame().rename(columns={"price": "prize"})), "did you mean 'prize'"),
-    "NaN": (changed("size", np.nan), "--missing"),
     "infinity": (changed("size", np.inf), "size"),
     "infinite target": (changed("price", -np.inf), "price"),
-    "NaN in the target": (changed("price", np.nan), "price"),
     "text where numbers were": (changed("price", "a lot"), "price"),
     "constant target": (written(regression_frame().assign(price=7.0)), "nothing to learn"),
     "no inputs": (written(regression_frame()[["price"]]), "No column is left"),
@@ -137,7 +135,6 @@ def test_places_that_are_taken(credo, tables, tmp_path):
 BAD_NEW_TABLES = {
     "missing column": (written(regression_frame().drop(columns="size")), "size"),
     "text": (changed("size", "big"), "size"),
-    "missing cell": (changed("size", np.nan), "--missing"),
     "far away": (changed("size", 1e300), "size"),
     "no file": (no_file, "There is no file"),
 }

@@ -162,7 +162,7 @@ def test_missing_cells(credo, tmp_path):
     frame.loc[[9], "price"] = np.nan
     frame.to_csv(tmp_path / "gaps.csv", index=False)
     common = ("fit", tmp_path / "gaps.csv", "--target", "price", *QUICK)
-    refused = credo(*common, "--out", tmp_path / "a")
+    refused = credo(*common, "--missing", "error", "--out", tmp_path / "a")
     assert refused.exit_code == 2
     assert "--missing" in refused.stderr
     dropped = credo(*common, "--missing", "drop", "--out", tmp_path / "drop")
@@ -170,6 +170,10 @@ def test_missing_cells(credo, tmp_path):
     found = predictions(credo, tmp_path / "drop", tmp_path / "gaps.csv")
     assert len(found) == 60
     assert found["mean"].isna().to_numpy().nonzero()[0].tolist() == [3, 7, 50]
+    usual = credo(*common, "--out", tmp_path / "usual")
+    assert usual.exit_code == 0, usual.stderr
+    assert "1 of 60 rows have no 'price' and are left out." in usual.stderr
+    assert predictions(credo, tmp_path / "usual", tmp_path / "gaps.csv").notna().all(axis=None)
     frame.loc[[9], "price"] = 3000.0
     frame.to_csv(tmp_path / "gaps.csv", index=False)
     filled = credo(*common, "--missing", "impute", "--out", tmp_path / "impute")

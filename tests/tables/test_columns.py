@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from credo.errors import ArtifactError, InputError
-from credo.tables.encode import columns
+from credo.tables.encode import categories, columns
 from credo.tables.encode.columns import (
     BooleanColumn,
     CategoryColumn,
@@ -27,7 +27,7 @@ def encode(column, values, unseen="error"):
 
 
 def learn(kind, values, impute=False, weights=None, form=None):
-    return learn_column(kind, pd.Series(values, name="x"), weights, impute, form)
+    return learn_column(kind, pd.Series(values, name="x"), weights, "impute" if impute else "error", form)
 
 
 def test_numbers_are_standardised_by_the_training_rows():
@@ -102,7 +102,7 @@ def test_constant_with_gaps_keeps_its_indicator(kind, values):
 
 
 def test_missing_is_an_error_that_names_the_option():
-    sentence = r"Column 'x' is missing in 2 rows \(first: row 2\); fill the cells, or fit with --missing impute"
+    sentence = r"Column 'x' is missing in 2 rows \(first: row 2\); fill the cells, or fit with --missing auto"
     with pytest.raises(InputError, match=sentence):
         learn("numeric", [1.0, None, None, 2.0])
     with pytest.raises(InputError, match=r"missing in 1 row \(row 1\).*--missing drop"):
@@ -209,7 +209,7 @@ def test_unseen_category_names_column_value_row_and_choices():
 def test_very_many_categories_share_a_feature():
     values = [f"c{i % 150:03d}" for i in range(600)] + ["c149"] * 5
     column = learn("category", values)
-    assert len(column.names) == columns.MOST_CATEGORIES
+    assert len(column.names) == categories.MOST_CATEGORIES
     assert column.names[-1] == "x:other"
     encoded = encode(column, ["c149", "c000", "c140", "never seen"])
     assert encoded.sum(axis=1).tolist() == [1.0] * 4

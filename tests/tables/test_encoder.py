@@ -226,7 +226,7 @@ def bad_target(values, task="auto"):
             "auto",
             r"The target 'y' is missing in 1 row\(s\), the first of them row 3; fill it in",
         ),
-        (["a", "a", None, "b", "b"], "auto", r"The target 'y' is missing in 1 row\(s\).*--missing drop"),
+        (["a", "a", None, "b", "b"], "auto", r"The target 'y' is missing in 1 row\(s\).*--missing auto"),
         ([1.5, 2.5, np.inf], "auto", r"Column 'y' has 1 infinite value\(s\), the first in row 3; replace"),
         (
             [1.0, 2.0, 1.0, 2.0, np.inf, np.inf],
@@ -295,7 +295,7 @@ def test_columns_have_one_role():
         TableEncoder.learn(frame, ["price", "price"])
     with pytest.raises(InputError, match=r"No column is left to predict 'price' from"):
         TableEncoder.learn(frame[["price"]], "price")
-    with pytest.raises(InputError, match="Unknown choice 'skip' for --missing; use error, drop or impute"):
+    with pytest.raises(InputError, match="Unknown choice 'skip' for --missing; use auto, error, drop or impute"):
         TableEncoder.learn(frame, "price", missing="skip")
     with pytest.raises(InputError, match="Expected a pandas DataFrame but got list"):
         TableEncoder.learn([[1, 2]], "price")
@@ -317,7 +317,7 @@ def test_what_is_left_out_is_noted_and_not_needed_later():
 
 def test_missing_cells_by_policy():
     frame = gappy()
-    with pytest.raises(InputError, match=r"Column 'size' is missing in 2 rows \(first: row 2\).*--missing impute"):
+    with pytest.raises(InputError, match=r"Column 'size' is missing in 2 rows \(first: row 2\).*--missing auto"):
         TableEncoder.learn(frame, "price")
 
     dropped = TableEncoder.learn(frame, "price", missing="drop")
@@ -353,7 +353,7 @@ def test_rows_without_a_target_are_left_out_where_cells_may_be_missing(missing):
 
 def test_dropping_everything_is_an_error():
     frame = pd.DataFrame({"a": [1.0, np.nan] * 3, "b": [np.nan, 1.0] * 3, "y": np.arange(6.0)})
-    with pytest.raises(InputError, match=r"Only 0 of 6 training rows can be used .*--missing impute"):
+    with pytest.raises(InputError, match=r"Only 0 of 6 training rows can be used .*--missing auto"):
         TableEncoder.learn(frame, "y", missing="drop")
 
 

@@ -38,8 +38,9 @@ def compare(
         list[str] | None, typer.Option(help="Column that is no input; may be repeated.", metavar="COL")
     ] = None,
     missing: Annotated[
-        str, typer.Option(help="Missing cells: error, drop (leaves rows out) or impute (fills inputs in).")
-    ] = "error",
+        str,
+        typer.Option(help="Missing cells: auto (learns what a gap means), error, drop (leaves rows out) or impute."),
+    ] = "auto",
     network: Annotated[str | None, typer.Option(help='Such as "mlp:50,50".', show_default="each method's own")] = None,
     split_by: Annotated[str | None, typer.Option(help="Hold out whole groups of this column.", metavar="COL")] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same folds.", min=0, max=MOST_SEED)] = 0,

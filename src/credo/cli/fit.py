@@ -58,8 +58,9 @@ def fit(
         list[str] | None, typer.Option(help="Column that is no input; may be repeated.", metavar="COL")
     ] = None,
     missing: Annotated[
-        str, typer.Option(help="Missing cells: error, drop (leaves rows out) or impute (fills inputs in).")
-    ] = "error",
+        str,
+        typer.Option(help="Missing cells: auto (learns what a gap means), error, drop (leaves rows out) or impute."),
+    ] = "auto",
     weights: Annotated[str | None, typer.Option(help="Column of row weights.", metavar="COL")] = None,
     split_by: Annotated[str | None, typer.Option(help="Hold out whole groups of this column.", metavar="COL")] = None,
     time: Annotated[str | None, typer.Option(help="Hold out the latest rows by this column.", metavar="COL")] = None,

@@ -101,12 +101,12 @@ class BayesianEstimator(BaseEstimator):
         return X, y, weight
 
     def _encoded(self, X: Any, weight: np.ndarray, target: RegressionTarget | ClassTarget) -> np.ndarray:
-        """Numbers as they are; a table by its encoder, which is learned as `credo fit --missing impute` does."""
+        """Numbers as they are; a table by its encoder, which is learned as `credo fit` does."""
         if isinstance(X, np.ndarray):
             return X
         names = target.names if isinstance(target, RegressionTarget) else (target.name,)
         columns, notes = learn_inputs(X, names, None if (weight == 1).all() else weight)
-        self.encoder_ = TableEncoder(columns, target, "impute", None, notes)
+        self.encoder_ = TableEncoder(columns, target, "auto", None, notes)
         return self.encoder_.inputs(X)
 
     def _infer(self, task: str, inputs: np.ndarray, targets: np.ndarray, weight: np.ndarray, outputs: int) -> Self:

@@ -43,7 +43,7 @@ class BayesianRegressor(RegressorMixin, BayesianEstimator):
         fit_: the `credo.Fit`, with its posterior, trace and status.
         why_: under "auto", the choice in a sentence.
         encoder_: of a DataFrame with categories, dates or missing cells: the `TableEncoder` that turns its rows into
-            inputs, as `credo fit --missing impute` does; None of arrays, and of DataFrames that are one.
+            inputs, as `credo fit` does; None of arrays, and of DataFrames that are one.
         n_features_in_, feature_names_in_: the columns of X.
 
     Example:

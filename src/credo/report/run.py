@@ -16,6 +16,7 @@ from credo.core.short import fields_in_short
 from credo.evaluation.metrics import summarise
 from credo.report.views import View, views
 from credo.tables.encode.scale import true_targets
+from credo.tables.encode.unseen import settled
 from credo.tables.score import predictive_at
 
 if TYPE_CHECKING:
@@ -143,7 +144,9 @@ class RunData:
             inputs, targets: what `encoder.arrays` gave.
         """
         predictive, truth = predictive_at(fit, encoder, inputs, seed, num_samples), true_targets(encoder, targets)
-        return cls.from_predictions(name, fit, predictive, truth, encoder=encoder, inputs=inputs, seed=seed, **others)
+        return cls.from_predictions(
+            name, fit, predictive, truth, encoder=encoder, inputs=settled(encoder, inputs), seed=seed, **others
+        )
 
     @cached_property
     def views(self) -> list[View]:

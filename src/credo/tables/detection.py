@@ -10,6 +10,7 @@ import numpy as np
 
 from credo.applications.detection import Attack, attack, detect, suspicion, threshold
 from credo.errors import InputError
+from credo.tables.encode.unseen import settled
 from credo.tables.read.source import table_name
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def attacked(run: Any, how: Attack, clean: Any, score: str | None, fpr: float, s
     if run.encoder.classes is None:
         raise InputError("--attack turns one class into another, and this run predicts numbers; use --suspect FILE.")
     inputs, targets = _clean_rows(run, clean, True, say)
-    seed = jax.random.key(run.seed)
+    inputs, seed = settled(run.encoder, inputs), jax.random.key(run.seed)
     key_split, key_attack, key_detect = jax.random.split(jax.random.fold_in(seed, 5), 3)
     order = np.asarray(jax.random.permutation(key_split, len(inputs)))
     first, second = np.sort(order[: len(order) // 2]), np.sort(order[len(order) // 2 :])

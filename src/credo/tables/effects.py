@@ -10,6 +10,7 @@ from credo.applications.effects.effort import effort_for
 from credo.applications.effects.grid import Grid, grid_of
 from credo.tables.columns.shown import Shown, shown_inputs
 from credo.tables.encode.encoder import TableEncoder
+from credo.tables.encode.unseen import settled
 
 
 def effect_key() -> jax.Array:
@@ -55,7 +56,7 @@ def table_effects(
         >>> found.names, round(float(found.strength[0]))
         (('dose', 'town'), 17)
     """
-    array = np.asarray(inputs)
+    array = settled(encoder, np.asarray(inputs))
     shown = shown_inputs(encoder, array)
     effort = effort_for(fit, len(shown))
     points = most_points or effort.points

@@ -45,7 +45,7 @@ def fit(
     seed: int = 0,
     holdout: float = 0.1,
     drop: Sequence[str] = (),
-    missing: str = "error",
+    missing: str = "auto",
     weights: str | None = None,
     split_by: str | None = None,
     time: str | None = None,
@@ -71,7 +71,8 @@ def fit(
         seed: the same seed gives the same numbers.
         holdout: share of rows to score on.
         drop: columns that are no inputs.
-        missing: "error", "drop" (leaves rows out) or "impute" (fills inputs in).
+        missing: "auto" (fills inputs in and learns what a gap means), "error", "drop" (leaves rows out) or "impute"
+            (fills inputs in, categories with the most common one).
         weights: a column of row weights.
         split_by: hold out whole groups of this column.
         time: hold out the latest rows by this column.

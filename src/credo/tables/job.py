@@ -30,7 +30,7 @@ class Job:
     batch_size: int | None = None
     seed: int = 0
     holdout: float = 0.1
-    missing: str = "error"
+    missing: str = "auto"
     weights: str | None = None
     split_by: str | None = None
     time: str | None = None

@@ -31,7 +31,7 @@ def test_a_class_that_is_missing_is_a_sentence(unfitted):
     frame = labelled(red=30, blue=20)
     frame.loc[3, "kind"] = None
     with pytest.raises(InputError, match=r"'kind', the target, is missing in 1 row\(s\), the first of them row 4"):
-        credo.compare(frame.drop(columns="group"), "kind", **HOW)
+        credo.compare(frame.drop(columns="group"), "kind", missing="error", **HOW)
 
 
 def test_a_group_that_is_missing_is_a_sentence(unfitted):

@@ -22,7 +22,7 @@ from credo.evaluation.metrics.distances import crps
 from credo.tables.auto.resolution import of_table, resolve
 from credo.tables.encode.encoder import TableEncoder
 from credo.tables.encode.scale import on_scale, true_targets
-from credo.tables.encode.unseen import predict_unseen
+from credo.tables.encode.unseen import predict_unseen, settled
 from credo.training.clock import COMPILING
 from credo.training.interrupt import part_of_more
 from credo.training.warn import unwarned
@@ -74,7 +74,9 @@ def _baseline(
     )
     spent = time.perf_counter() - began
     facts = {"ok": True, "alarms": {}, "status": "The fit finished.", "seconds_fit": spent}
-    return on_scale(model.predict(scored.inputs), encoder), facts | {"over": _over(spent, how["budget"])}
+    return on_scale(model.predict(settled(encoder, scored.inputs)), encoder), facts | {
+        "over": _over(spent, how["budget"])
+    }
 
 
 def _network(

@@ -40,7 +40,7 @@ def _folds(frame: pd.DataFrame, target: Any, task: str, folds: int, seed: int, g
             raise InputError(f"Column '{groups}' has {codes.max() + 1} groups, fewer than the {folds} folds.")
         return list(GroupKFold(folds).split(frame, groups=codes))
     if task == "classification":
-        advice = "fill it in, or leave these rows out with --missing drop (or impute, which fills inputs in)"
+        advice = "fill it in, or leave these rows out with --missing auto"
         codes = _codes(frame, target, "the target", advice)
         if np.bincount(codes).max() >= folds:
             with warnings.catch_warnings():
@@ -95,7 +95,7 @@ def check_folds(frame: pd.DataFrame, folds: Folds, how: dict[str, Any]) -> Table
             ) from error
         if len(scored.rows) == 0:
             raise InputError(
-                f"Every row that fold {i + 1} of {len(folds)} holds out has a missing cell; use --missing impute or "
+                f"Every row that fold {i + 1} of {len(folds)} holds out has a missing cell; use --missing auto or "
                 "fewer --folds."
             )
     return whole

@@ -25,7 +25,7 @@ def compare(
     budget: str | float | None = None,
     steps: int | None = None,
     task: str = "auto",
-    missing: str = "error",
+    missing: str = "auto",
     drop: Sequence[str] = (),
     network: str | None = None,
     settings: dict[str, Any] | None = None,

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from credo.tables.encode.columns import BooleanColumn, CategoryColumn, Column, DateColumn, NumericColumn
+from credo.tables.encode.categories import CategoryColumn
+from credo.tables.encode.columns import BooleanColumn, Column, DateColumn, NumericColumn
 from credo.tables.encode.encoder import TableEncoder
 
 OTHER = "other"
@@ -53,7 +54,7 @@ def decode(column: Column, features: Any) -> np.ndarray:
     features = np.asarray(features, np.float64)
     if isinstance(column, CategoryColumn):
         return _category(column, features)
-    missing = features[:, -1] > 0.5 if column.indicator else np.zeros(len(features), bool)
+    missing = features[:, -1] > 0.5 if column.indicator else np.isnan(features[:, 0])
     if isinstance(column, BooleanColumn):
         values = np.where(features[:, 0] > 0, "True", "False").astype(object)
         values[missing] = None
@@ -97,7 +98,7 @@ def _category(column: CategoryColumn, features: np.ndarray) -> np.ndarray:
     labels = [*column.categories, *([OTHER] if column.other else [])]
     own = features[:, : len(labels)]
     values = np.array(labels, dtype=object)[own.argmax(1)]
-    absent = own.max(1) < 0.5
+    absent = ~(own.max(1) > 0.5)
     if column.indicator:
         absent |= features[:, -1] > 0.5
     values[absent] = None
@@ -105,7 +106,7 @@ def _category(column: CategoryColumn, features: np.ndarray) -> np.ndarray:
 
 
 def _date(column: DateColumn, features: np.ndarray, missing: np.ndarray) -> np.ndarray:
-    days = column.shift + column.scale * features[:, 0]
+    days = column.shift + column.scale * np.where(missing, 0.0, features[:, 0])
     if "hour_of_day" not in column.parts:
         days = np.round(days)
     seconds = np.round(days * 86_400).astype("int64").astype("datetime64[s]")

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 def known_targets(frame: pd.DataFrame, targets: Sequence[str], missing: str) -> tuple[pd.DataFrame, list[str]]:
     """The rows whose targets are known, where cells may be missing, and a note about the others.
 
-    A row without a target can neither teach nor test; under "drop" and "impute" it is left out, under "error" it stays
-    and is refused later.
+    A row without a target can neither teach nor test; under "error" it stays and is refused later, else it is
+    left out.
     """
     known = np.ones(len(frame), bool)
     for name in targets:

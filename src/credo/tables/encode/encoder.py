@@ -11,7 +11,8 @@ import numpy as np
 from credo.errors import ArtifactError, InputError
 from credo.tables.encode.columns import Column, DateColumn, NumericColumn, column_from_config
 from credo.tables.encode.config import check_names, checked, to_plain
-from credo.tables.encode.learning import MISSING, learn_parts, plain_target, read_weights, target_names
+from credo.tables.encode.gaps import MISSING
+from credo.tables.encode.learning import learn_parts, plain_target, read_weights, target_names
 from credo.tables.encode.targets import ClassTarget, CountTarget, RegressionTarget, target_from_config
 from credo.tables.read import number_forms, parse
 
@@ -68,8 +69,10 @@ class TableEncoder:
             frame: the training rows and nothing else.
             target: the column to predict, or several for a regression with several outputs.
             task: "auto", "regression", "classification" (or "binary", "multiclass") or "count".
-            missing: what to do with missing cells: "error", "drop" the row, or "impute" the training median
-                or most common value and add an indicator. A target is never imputed: its row is left out.
+            missing: what to do with missing cells: "error", "drop" the row, "impute" the training median or most
+                common value and add an indicator, or "auto": the same for numbers, and a category of its own for
+                categories, while gaps in columns where training had none are averaged over its values. A target is
+                never filled in: its row is left out.
             weights: a column of weights; a weight of 2 counts as two rows, rows of weight 0 are left out.
             ignore: columns that are neither inputs nor targets.
         """
@@ -128,7 +131,8 @@ class TableEncoder:
         """Return float32 inputs of shape [rows, features].
 
         A category that training did not have is an `InputError`; with `unseen="zeros"` it is no category at
-        all, which is what a held-out row with a rare category should be.
+        all, which is what a held-out row with a rare category should be. Under "auto" so is a gap in a column where
+        training had none, whose features are then NaN.
         """
         if unseen not in ("error", "zeros"):
             raise ValueError(f"unseen must be 'error' or 'zeros', not {unseen!r}")

@@ -37,6 +37,12 @@ def category_places(keys: Sequence[str], categories: Sequence[str], spelled: boo
     return [exact.get(key, only.get(_meaning(key), -1)) for key in keys]
 
 
+def no_category(own: np.ndarray, count: int, indicator: bool, fill: str | None) -> np.ndarray:
+    """Which rows of features [n, features] have none of so many categories, nor a gap that is one of them."""
+    used = count + (indicator and fill is None)
+    return np.asarray(own)[:, [*range(count), -1][:used]].sum(axis=1) == 0.0
+
+
 def _meaning(text: str) -> str:
     try:
         return text_key(float(text))

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from credo.errors import InputError
 from credo.tables.columns import kinds
+from credo.tables.columns.redundant import copies, numbers_rows
 from credo.tables.encode.columns import CategoryColumn, Column, learn_column
+from credo.tables.encode.gaps import MISSING
 from credo.tables.encode.targets import ClassTarget, CountTarget, RegressionTarget, choose_task, learn_target
 from credo.tables.read import number_forms, parse
 
 if TYPE_CHECKING:
     import pandas as pd
 
-MISSING = ("error", "drop", "impute")
 Parts = tuple[tuple[Column, ...], RegressionTarget | ClassTarget | CountTarget, list[str]]
 
 
@@ -30,7 +31,7 @@ def learn_parts(
 ) -> Parts:
     """Return the column encoders, the target encoder and the notes that training rows lead to."""
     if missing not in MISSING:
-        raise InputError(f"Unknown choice '{missing}' for --missing; use error, drop or impute.")
+        raise InputError(f"Unknown choice '{missing}' for --missing; use auto, error, drop or impute.")
     aside = _set_aside(frame, names, weights, ignore)
     mass = read_weights(frame, weights)
     keep = np.ones(len(frame), bool) if mass is None else mass > 0.0
@@ -42,20 +43,21 @@ def learn_parts(
     if chosen != "classification":
         notes += [note for note in (kinds.written_note(frame.loc[keep, name]) for name in names) if note]
     found = _find_kinds(frame, keep, aside, notes)
+    _without_row_numbers(frame, keep, found, names, notes)
     if missing == "drop":
         keep = _drop_rows(frame, keep, found, notes)
     kept_mass = None if mass is None else mass[keep]
     exact = task if task in ("binary", "multiclass") else chosen
     target = learn_target(frame.loc[keep, list(names)], names, exact, kept_mass)
     notes += target.notes(frame.loc[keep, list(names)]) if isinstance(target, RegressionTarget) else []
-    columns = _learn_columns(frame, keep, found, kept_mass, missing == "impute", notes, names)
+    columns = _learn_columns(frame, keep, found, kept_mass, missing, notes, names)
     return columns, target, notes
 
 
 def learn_inputs(
     frame: pd.DataFrame, names: Iterable[str], weights: np.ndarray | None = None
 ) -> tuple[tuple[Column, ...], list[str]]:
-    """Return the column encoders and the notes of a table of inputs alone, whose missing cells are imputed.
+    """Return the column encoders and the notes of a table of inputs alone, whose cells may be missing.
 
     Args:
         frame: the inputs of the training rows.
@@ -65,7 +67,7 @@ def learn_inputs(
     notes: list[str] = []
     keep = np.ones(len(frame), bool)
     found = _find_kinds(frame, keep, set(), notes)
-    return _learn_columns(frame, keep, found, weights, True, notes, names), notes
+    return _learn_columns(frame, keep, found, weights, "auto", notes, names), notes
 
 
 def target_names(target: str | Sequence[str]) -> tuple[str, ...]:
@@ -128,7 +130,7 @@ def _check_rows(keep: np.ndarray) -> None:
         raise InputError(f"The training table has {count} row(s), which is too few to learn from; add rows.")
     raise InputError(
         f"Only {count} of {total} training rows can be used once missing cells and zero weights are left "
-        "out; add rows, or use --missing impute."
+        "out; add rows, or use --missing auto."
     )
 
 
@@ -142,6 +144,29 @@ def _find_kinds(frame: pd.DataFrame, keep: np.ndarray, aside: set[str], notes: l
             if kind.kind != "none":
                 found[name] = kind
     return found
+
+
+def _without_row_numbers(
+    frame: pd.DataFrame, keep: np.ndarray, found: dict[str, kinds.Kind], targets: Iterable[str], notes: list[str]
+) -> None:
+    """Leave out the columns that number the rows and say nothing about the targets, unless nothing else is left."""
+    numeric = [name for name, kind in found.items() if kind.kind == "numeric"] if len(found) > 1 else []
+    known = [parse.distinct(_rows(frame[name], keep)) for name in targets] if numeric else []
+    outcomes = [_ordered(codes, values) for codes, values in known]
+    for name in numeric:
+        if len(found) > 1 and numbers_rows(_rows(frame[name], keep), outcomes):
+            notes.append(
+                f"Column '{name}' numbers the rows (whole numbers without gaps, on which the target does not depend) "
+                "and is left out."
+            )
+            del found[name]
+
+
+def _ordered(codes: np.ndarray, values: list[Any]) -> np.ndarray:
+    """Codes that rise with numbers; those of classes as they are."""
+    if not all(isinstance(value, (int, float, np.number)) for value in values):
+        return codes
+    return np.argsort(np.argsort(values))[codes]
 
 
 def _drop_rows(frame: pd.DataFrame, keep: np.ndarray, found: dict[str, kinds.Kind], notes: list[str]) -> np.ndarray:
@@ -159,14 +184,14 @@ def _learn_columns(
     keep: np.ndarray,
     found: dict[str, kinds.Kind],
     weights: np.ndarray | None,
-    impute: bool,
+    missing: str,
     notes: list[str],
     targets: Iterable[str],
 ) -> tuple[Column, ...]:
-    """Learn each column, and note those that do not vary and those with very many categories."""
+    """Learn each column, and note those that do not vary or are copies, and those with very many categories."""
     columns = []
     for name, kind in found.items():
-        column = learn_column(kind.kind, _rows(frame[name], keep), weights, impute, kind.form)
+        column = learn_column(kind.kind, _rows(frame[name], keep), weights, missing, kind.form)
         if column is None:
             notes.append(f"Column '{name}' has one value in all training rows and is left out.")
             continue
@@ -176,6 +201,9 @@ def _learn_columns(
                 "feature each and the rest share one."
             )
         columns.append(column)
+    same = copies(columns, frame, keep)
+    notes += [f"Column '{name}' says the same as '{other}' and is left out." for name, other in same.items()]
+    columns = [column for column in columns if column.name not in same]
     if not columns:
         raise InputError(
             f"No column is left to predict {parse.listed(targets)} from; add a column that varies between rows."

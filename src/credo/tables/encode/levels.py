@@ -1,4 +1,4 @@
-"""Rows with a category that training did not have, at the categories that it had (see `credo.tables.encode.unseen`).
+"""Rows of which a cell is not known, at values that training had (see `credo.tables.encode.unseen`).
 
 Exported predictors take this module along: NumPy alone will do.
 """
@@ -11,43 +11,78 @@ import numpy as np
 LEVELS = 16
 # With fewer draws than this for each level, every draw is taken at every level.
 DRAWS_PER_LEVEL = 4
+NEW = "has categories that training did not have"
+GAP = "is missing where training had no gaps"
 
 
-class UnseenCategories(NamedTuple):
-    """Where a column's category is new: its name, its features with their shares in training, and a mask of rows."""
+class Unknown(NamedTuple):
+    """Where a column's cell is not known: its name, the places of its features, what these are at `LEVELS` values that
+    stand for training, a mask of rows, and why."""
 
     name: str
     features: Sequence[int]
-    shares: Sequence[float]
+    values: np.ndarray
     rows: np.ndarray
+    why: str = NEW
 
     def note(self) -> str:
         """What is done about it."""
+        known = "categories" if self.why == NEW else "values"
         return (
-            f"Column '{self.name}' has categories that training did not have in {int(self.rows.sum())} of "
-            f"{len(self.rows)} rows; there predictions are averages over the known ones, by their shares in training, "
-            "and less certain."
+            f"Column '{self.name}' {self.why} in {int(self.rows.sum())} of {len(self.rows)} rows; there predictions "
+            f"are averages over the known {known}, by their shares in training, and less certain."
         )
 
 
-def unseen_in(
-    inputs: np.ndarray, name: str, features: Sequence[int], shares: Sequence[float]
-) -> list[UnseenCategories]:
-    """The column where rows have none of its categories, else nothing; no shares are equal ones."""
-    rows = np.asarray(inputs[:, list(features)]).sum(axis=1) == 0.0
-    return (
-        [UnseenCategories(name, features, shares or [1.0 / len(features)] * len(features), rows)] if rows.any() else []
-    )
+def unknown_in(
+    inputs: np.ndarray, name: str, features: Sequence[int], values: np.ndarray | None, new: np.ndarray | None = None
+) -> list[Unknown]:
+    """The column where rows have a gap that training did not have (NaN) or, by `new`, a new category; else nothing."""
+    if values is None:
+        return []
+    gaps = np.isnan(inputs[:, features[0]])
+    masks = ((NEW, np.zeros(len(inputs), bool) if new is None else new & ~gaps), (GAP, gaps))
+    return [Unknown(name, features, values, rows, why) for why, rows in masks if rows.any()]
+
+
+def known_levels(shares: Sequence[float], count: int) -> np.ndarray:
+    """`LEVELS` places among so many categories in proportion to their shares; no shares are equal ones."""
+    own = np.array(shares if len(shares) else [1.0] * count, np.float64)
+    ends = np.cumsum(own / own.sum())
+    return np.searchsorted(ends, (np.arange(LEVELS) + 0.5) / LEVELS).clip(0, count - 1)
+
+
+def one_hot_levels(shares: Sequence[float], count: int, width: int) -> np.ndarray:
+    """The features [LEVELS, width] of these categories, of which each has its own."""
+    values = np.zeros((LEVELS, width), np.float32)
+    values[np.arange(LEVELS), known_levels(shares, count)] = 1.0
+    return values
+
+
+def spread_values(spread: Sequence[float]) -> np.ndarray | None:
+    """The features [LEVELS, width] that a column keeps in one row; None where it keeps none."""
+    return np.asarray(spread, np.float32).reshape(LEVELS, -1) if len(spread) else None
+
+
+def without_gaps(inputs: np.ndarray, unknown: Sequence[Unknown]) -> np.ndarray:
+    """Inputs with the middle one of training's values in place of every gap, for what cannot average."""
+    gaps = [one for one in unknown if one.why == GAP]
+    if not gaps:
+        return inputs
+    inputs = inputs.copy()
+    for one in gaps:
+        inputs[np.ix_(np.flatnonzero(one.rows), np.asarray(one.features))] = one.values[LEVELS // 2]
+    return inputs
 
 
 def repeats(count: int) -> int:
-    """How often each of so many draws is taken where a category is new."""
+    """How often each of so many draws is taken where a cell is not known."""
     return 1 if count >= DRAWS_PER_LEVEL * LEVELS else LEVELS
 
 
 def outputs_at_levels(
     outputs_at: Callable[[np.ndarray], np.ndarray],
-    unseen: Sequence[UnseenCategories],
+    unknown: Sequence[Unknown],
     inputs: np.ndarray,
     rows: np.ndarray,
     count: int,
@@ -56,28 +91,22 @@ def outputs_at_levels(
 
     Args:
         outputs_at: gives the outputs [count, rows, out] of the same draws at inputs.
-        unseen: the columns.
-        inputs: encoded rows, all zeros where a category is new.
+        unknown: the columns.
+        inputs: encoded rows.
         rows: which rows of the table these are.
         count: draws of the posterior.
     """
     result: Any = None
     times = repeats(count)
+    # Levels come in an order that differs between columns, so that these are independent.
+    values = [np.random.default_rng(number).permutation(one.values) for number, one in enumerate(unknown)]
     for level in range(LEVELS):
         version = inputs.copy()
-        for number, column in enumerate(unseen):
-            version[np.flatnonzero(column.rows[rows]), column.features[_levels(column, number)[level]]] = 1.0
+        for one, own in zip(unknown, values):
+            version[np.ix_(np.flatnonzero(one.rows[rows]), np.asarray(one.features))] = own[level]
         draws = outputs_at(version)
         if result is None:
             result = np.empty((count * times, *draws.shape[1:]), draws.dtype)
         # Both ways place k of the result has level k mod LEVELS.
         result[level::LEVELS] = draws[level::LEVELS] if times == 1 else draws
     return result
-
-
-def _levels(column: UnseenCategories, number: int) -> np.ndarray:
-    """`LEVELS` places among the categories in proportion to their shares, in an order that differs between columns."""
-    shares = np.array(column.shares)
-    ends = np.cumsum(shares / shares.sum())
-    places = np.searchsorted(ends, (np.arange(LEVELS) + 0.5) / LEVELS).clip(0, len(shares) - 1)
-    return np.random.default_rng(number).permutation(places)

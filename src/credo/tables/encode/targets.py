@@ -281,7 +281,7 @@ def _target_column(frame: pd.DataFrame, name: str) -> pd.Series:
         first = parse.row_name(series, int(missing.argmax()))
         raise InputError(
             f"The target '{name}' is missing in {int(missing.sum())} row(s), the first of them {first}; "
-            "fill it in, or leave these rows out with --missing drop (or impute, which fills inputs in)."
+            "fill it in, or leave these rows out with --missing auto."
         )
     return series
 

@@ -1,7 +1,8 @@
-"""Categories that training did not have: predictions that are averages over the ones that it had.
+"""Cells that are not known at prediction: predictions that are averages over what training had.
 
-A row whose category is new has no effect of its own to be predicted with. Its level could be any of those that training
-had, with the shares of training, so its predictive distribution is the mixture
+A row whose category is new has no effect of its own to be predicted with, and where training had no gaps it could not
+teach what one means. Such a cell could be any of those that training had, with the shares of training, so the
+predictive distribution of its row is the mixture
 
     p(y | x, D) = Σ_l π_l p(y | x with level l, D),
 
@@ -21,20 +22,19 @@ import numpy as np
 
 from credo.core.mixture import Flat
 from credo.core.predictive import Predictive
-from credo.tables.columns.decode import feature_groups
-from credo.tables.encode.columns import CategoryColumn
 from credo.tables.encode.encoder import TableEncoder
-from credo.tables.encode.levels import UnseenCategories, outputs_at_levels, repeats, unseen_in
+from credo.tables.encode.levels import Unknown, outputs_at_levels, repeats, unknown_in, without_gaps
 
 
-def find_unseen(encoder: TableEncoder, inputs: np.ndarray) -> list[UnseenCategories]:
-    """The columns with categories that training did not have, from inputs that were encoded with `unseen="zeros"`."""
-    return [
-        unseen
-        for column, features in zip(encoder.columns, feature_groups(encoder).values())
-        if isinstance(column, CategoryColumn) and not column.other
-        for unseen in unseen_in(inputs, column.name, features[: len(column.categories)], column.shares)
-    ]
+def find_unseen(encoder: TableEncoder, inputs: np.ndarray) -> list[Unknown]:
+    """The columns with cells that are not known, from inputs that were encoded with `unseen="zeros"`."""
+    found: list[Unknown] = []
+    start = 0
+    for column in encoder.columns:
+        places = range(start, start + len(column.names))
+        start = places.stop
+        found += unknown_in(inputs, column.name, places, column.values, column.new(inputs[:, places.start : start]))
+    return found
 
 
 def unseen_notes(encoder: TableEncoder, inputs: np.ndarray) -> list[str]:
@@ -42,18 +42,24 @@ def unseen_notes(encoder: TableEncoder, inputs: np.ndarray) -> list[str]:
     return [unseen.note() for unseen in find_unseen(encoder, inputs)]
 
 
+def settled(encoder: TableEncoder, inputs: np.ndarray) -> np.ndarray:
+    """Inputs without NaN: gaps that training did not have get its middle value, for what cannot average over rows."""
+    return without_gaps(inputs, find_unseen(encoder, inputs)) if np.isnan(inputs).any() else inputs
+
+
 def predict_unseen(
     predict_at: Callable[[np.ndarray], Predictive], encoder: TableEncoder, inputs: np.ndarray
 ) -> Predictive:
-    """The predictive at encoded inputs, where rows with a new category are mixtures over the known ones.
+    """The predictive at encoded inputs, where rows with a cell that is not known are mixtures over known ones.
 
     Args:
         predict_at: gives the predictive at inputs, with the same draws of the posterior at every call.
         encoder: how the table was encoded.
         inputs: encoded rows [n, features], with `unseen="zeros"`.
     """
-    plain = predict_at(inputs)
     found = find_unseen(encoder, inputs)
+    inputs = without_gaps(inputs, found)
+    plain = predict_at(inputs)
     if not found:
         return plain
     rows = np.logical_or.reduce([one.rows for one in found])

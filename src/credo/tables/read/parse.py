@@ -119,8 +119,8 @@ def missing_sentence(series: pd.Series, mask: np.ndarray) -> str:
     count, first = int(mask.sum()), row_name(series, int(mask.argmax()))
     rows = f"1 row ({first})" if count == 1 else f"{count} rows (first: {first})"
     return (
-        f"Column '{series.name}' is missing in {rows}; fill the cells, or fit with --missing impute "
-        "(fills them and adds an indicator) or --missing drop (leaves these rows out)."
+        f"Column '{series.name}' is missing in {rows}; fill the cells, or fit with --missing auto (fills "
+        "them and learns what a gap means) or --missing drop (leaves these rows out)."
     )
 
 

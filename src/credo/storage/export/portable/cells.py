@@ -17,10 +17,11 @@ from credo.tables.encode.features import (
     bent,
     category_places,
     hands,
+    no_category,
     standardised,
     text_key,
 )
-from credo.tables.encode.levels import UnseenCategories, unseen_in
+from credo.tables.encode.levels import GAP, Unknown, one_hot_levels, spread_values, unknown_in
 from credo.tables.read.number_forms import PLAIN, read
 
 EPOCH = datetime.datetime(1970, 1, 1)
@@ -85,24 +86,34 @@ def encode(encoder: dict[str, Any], columns: dict[str, Any], unseen: str = "erro
             raise PortableError(f"The rows have no column '{column['name']}', an input of the model.")
         blocks.append(ENCODERS[column["kind"]](column, columns[column["name"]]))
     inputs = np.concatenate(blocks, 1).astype(np.float32)
-    for new in unseen_columns(encoder, inputs) if unseen == "error" else ():
+    for new in unknown_cells(encoder, inputs) if unseen == "error" else ():
         row = int(new.rows.argmax())
+        if new.why == GAP:
+            raise PortableError(f"Column '{new.name}' is missing in row {row + 1}, and in no training row; fill it.")
         key = text_key(columns[new.name][row])
         raise PortableError(f"Column '{new.name}' has '{key:.60}' in row {row + 1}, which no training row had.")
     return inputs
 
 
-def unseen_columns(encoder: dict[str, Any], inputs: np.ndarray) -> list[UnseenCategories]:
-    """The columns with categories that training did not have, from inputs that were encoded with `unseen="zeros"`."""
-    new: list[UnseenCategories] = []
+def unknown_cells(encoder: dict[str, Any], inputs: np.ndarray) -> list[Unknown]:
+    """The columns with cells that are not known, from inputs that were encoded with `unseen="zeros"`."""
+    found: list[Unknown] = []
     first = 0
     for column in encoder["columns"]:
         category = column["kind"] == "category"
-        width = len(column["categories"]) + column["other"] if category else 1 + 2 * len(column.get("parts", ()))
-        if category and not column["other"]:
-            new += unseen_in(inputs, column["name"], range(first, first + width), column.get("shares"))
-        first += width + column["indicator"]
-    return new
+        own = len(column["categories"]) + column["other"] if category else 1 + 2 * len(column.get("parts", ()))
+        width = own + column["indicator"]
+        places = range(first, first + width)
+        first += width
+        if not category:
+            found += unknown_in(inputs, column["name"], places, spread_values(column.get("spread", ())))
+            continue
+        count = len(column["categories"])
+        values = one_hot_levels(column.get("shares", ()), count, width)
+        block = inputs[:, places.start : places.stop]
+        new = None if column["other"] else no_category(block, count, column["indicator"], column["fill"])
+        found += unknown_in(inputs, column["name"], places, values, new)
+    return found
 
 
 def missing_cell(value: Any) -> bool:
@@ -125,11 +136,17 @@ def _cells(column: dict[str, Any], values: Any, parse: Any) -> tuple[np.ndarray,
             [math.nan if lost else parse(column, value, row) for row, (value, lost) in enumerate(zip(values, gone))],
             float,
         )  # fmt: skip
-    if gone.any() and column["fill"] is None:
-        raise PortableError(f"Column '{column['name']}' is missing in row {int(gone.argmax()) + 1}; fill the cell.")
+    _check_gaps(column, gone, bool(column.get("spread")))
     if np.isinf(found).any():
         raise PortableError(f"Column '{column['name']}' is infinite in row {int(np.isinf(found).argmax()) + 1}.")
-    return (np.where(gone, column["fill"], found) if gone.any() else found), gone
+    fill = column.get("shift", 0.0) if column["fill"] is None else column["fill"]
+    return (np.where(gone, fill, found) if gone.any() else found), gone
+
+
+def _check_gaps(column: dict[str, Any], gone: np.ndarray, marked: bool) -> None:
+    """Raise where a cell is missing and the column has no way to say so."""
+    if gone.any() and column["fill"] is None and not column["indicator"] and not marked:
+        raise PortableError(f"Column '{column['name']}' is missing in row {int(gone.argmax()) + 1}; fill the cell.")
 
 
 def _wrong(column: dict[str, Any], wanted: str, value: Any, row: int) -> PortableError:
@@ -210,13 +227,12 @@ def encode_category(column: dict[str, Any], values: Any) -> np.ndarray:
     known = column["categories"]
     values = values.tolist() if isinstance(values, np.ndarray) else values
     gone = np.array([missing_cell(value) for value in values], bool)
-    if gone.any() and column["fill"] is None:
-        raise PortableError(f"Column '{column['name']}' is missing in row {int(gone.argmax()) + 1}; fill the cell.")
-    keys = [column["fill"] if lost else text_key(value) for value, lost in zip(values, gone)]
+    _check_gaps(column, gone, column.get("gaps", False))
+    keys = [column["fill"] or "" if lost else text_key(value) for value, lost in zip(values, gone)]
     places = category_places(keys, known, any(isinstance(value, str) for value in values))
     out = np.zeros((len(values), len(known) + bool(column["other"])))
     for row, place in enumerate(places):
-        if place >= 0 or column["other"]:
+        if place >= 0 or (column["other"] and keys[row]):
             out[row, place] = 1.0  # −1 is the last feature, of all that are rare
     return _with_indicator(column, list(out.T), gone)
 
@@ -229,7 +245,10 @@ def _standard(column: dict[str, Any], values: np.ndarray) -> np.ndarray:
 
 
 def _with_indicator(column: dict[str, Any], features: list[np.ndarray], gone: np.ndarray) -> np.ndarray:
-    return np.stack([*features, *([gone] if column["indicator"] else [])], 1).astype(float)
+    found = np.stack([*features, *([gone] if column["indicator"] else [])], 1).astype(float)
+    if column["fill"] is None and not column["indicator"]:
+        found[gone] = np.nan  # training had no gaps
+    return found
 
 
 ENCODERS = {

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from credo.storage.archives import MOST_ARRAYS, document_digest, parse_arrays, read_file, read_json
-from credo.storage.export.portable.cells import PortableError, as_columns, encode, unseen_columns
+from credo.storage.export.portable.cells import PortableError, as_columns, encode, unknown_cells
 from credo.storage.export.portable.prediction import Computed, Mixture, Prediction
-from credo.tables.encode.levels import UnseenCategories
+from credo.tables.encode.levels import Unknown, without_gaps
 
 FORMAT, VERSION = "credo-predictor", 1
 FILES = {"numpy": "predictor.npz", "stablehlo": "predictor.stablehlo"}
@@ -51,7 +51,7 @@ class Predictor:
 
     __call__ = predict
 
-    def _inputs(self, rows: Any) -> tuple[Any, list[UnseenCategories]]:
+    def _inputs(self, rows: Any) -> tuple[Any, list[Unknown]]:
         document = self.document
         columns = as_columns(rows) if isinstance(document["inputs"], dict) and "shape" in document["inputs"] else None
         if columns is None:
@@ -60,7 +60,8 @@ class Predictor:
             # A compiled program has no draws to be put at other categories.
             unseen = "zeros" if document["form"] == "numpy" else "error"
             inputs = encode(document["encoder"], columns, unseen)
-            return _narrow(_checked(inputs, document["inputs"])), unseen_columns(document["encoder"], inputs)
+            unknown = unknown_cells(document["encoder"], inputs)
+            return _narrow(_checked(without_gaps(inputs, unknown), document["inputs"])), unknown
         if document["features"] is None:
             raise PortableError("This predictor knows no columns by name; give an array [rows, features].")
         lacking = [name for name in document["features"] if name not in columns]

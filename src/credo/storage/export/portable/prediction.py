@@ -11,7 +11,7 @@ from credo.storage.export.portable.cells import PortableError
 from credo.storage.export.portable.likelihoods import KINDS
 from credo.storage.export.portable.networks import Weights, network_outputs
 from credo.tables.encode.features import text_key
-from credo.tables.encode.levels import UnseenCategories, outputs_at_levels, repeats
+from credo.tables.encode.levels import Unknown, outputs_at_levels, repeats
 
 CHUNK_BYTES = 2**26
 STEPS = 200  # at most; ten are the rule
@@ -22,7 +22,7 @@ NARROW = 1e-15  # between ends that are one, where the distribution function jum
 class Mixture:
     """p(y|x) = Σ_k w_k p(y | f_k(x)) at n inputs, on the scale that the fit had.
 
-    Rows with a category that training did not have are mixtures over the categories that it had.
+    Rows with a cell that is not known are mixtures over the values that training had.
     """
 
     def __init__(
@@ -30,7 +30,7 @@ class Mixture:
         document: dict[str, Any],
         arrays: dict[str, np.ndarray],
         inputs: np.ndarray,
-        unseen: Sequence[UnseenCategories] = (),
+        unseen: Sequence[Unknown] = (),
     ):
         self.network, self.weights, self.inputs = document["network"], Weights(arrays), inputs
         self.unseen, self.times = unseen, repeats(len(arrays["log_weights"])) if unseen else 1
