@@ -286,6 +286,53 @@ def budgets(
         print(study.markdown(lines, _command(context)))
 
 
+@app.command()
+def portfolio(
+    context: typer.Context,
+    data_dir: DataDir,
+    sets: Annotated[
+        str | None, typer.Option(help="Names with commas between.", metavar="NAMES", show_default="all")
+    ] = None,
+    models: Annotated[
+        str | None, typer.Option(help="auto and rivals, with commas between.", metavar="NAMES", show_default="all")
+    ] = None,
+    splits: Annotated[
+        str | None, typer.Option(help="Numbers from 0 on, with commas between.", metavar="NUMBERS", show_default="all")
+    ] = None,
+    peers: Annotated[
+        str | None, typer.Option(help="Interpreter that has the rivals (`make bench-peers`).", metavar="PYTHON")
+    ] = None,
+    limit: Annotated[float, typer.Option(help="Seconds that one process may take.", min=1.0)] = 1800.0,
+    folder: Folder = None,
+    out: Out = OUT,
+    table: Table = False,
+) -> None:
+    """auto beside boosted trees, forests, Gaussian processes and networks, on many tables."""
+    from benchmarks.pictures import save
+    from benchmarks.portfolio import page, picture, run
+    from benchmarks.portfolio.rivals import MODELS, OWN
+    from benchmarks.portfolio.sets import SETS
+    from benchmarks.records import Records
+    from benchmarks.speed.run import usable
+
+    python = usable(peers)
+    names, chosen = list(SETS) if sets is None else _words(sets), list(MODELS) if models is None else _words(models)
+    _known(names, tuple(SETS), "set")
+    _known(chosen, MODELS, "model")
+    if python is None and not table and not set(chosen) <= set(OWN):
+        say("Rivals are skipped: --peers names no interpreter; `make bench-peers` makes one.")
+        chosen = [model for model in chosen if model in OWN]
+    kept = Records(folder or out / "records", out / f"{run.NAME}.json")
+    if not table:
+        parts = None if splits is None else [int(word) for word in _words(splits) if word.isdigit()]
+        run.study(names, chosen, parts, data_dir, python, limit, kept, say)
+    found = kept.all(run.NAME)
+    if found:
+        kept.pack(run.NAME, out / f"{run.NAME}.json")
+        _write(out / f"{run.NAME}.md", page.markdown(found, _command(context)))
+        say(f"Written: {save(picture.draw(found), out / f'{run.NAME}.png')}")
+
+
 def _jax(row: dict[str, Any]) -> bool:
     return row["library"] == "credo" and "jax" in row.get("versions", {})
 

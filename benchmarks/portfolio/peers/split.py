@@ -68,7 +68,8 @@ def with_levels(split: Split) -> tuple[pd.DataFrame, pd.DataFrame]:
     x, new = split.x.copy(), split.new.copy()
     for name in split.texts:
         levels = pd.CategoricalDtype(sorted(x[name].unique()))
-        x[name], new[name] = x[name].astype(levels), new[name].astype(levels)
+        known = new[name].where(new[name].isin(levels.categories))
+        x[name], new[name] = x[name].astype(levels), known.astype(levels)
     return x, new
 
 
