@@ -67,8 +67,7 @@ class CredoWrapper(RegressorMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any) -> Self:
         frame, y = _frame(X), np.asarray(y, np.float64).reshape(-1)
-        missing = bool(frame.isna().any(axis=None))
-        options = own_options("auto", missing) | dict(self.options or {})
+        options = own_options("auto") | dict(self.options or {})
         self.run_ = credo.tables.fit(
             frame.assign(**{TARGET: y}), target=TARGET, task="regression", seed=self.seed, progress=False, **options
         )

@@ -44,14 +44,14 @@ OWN: dict[str, dict[str, Any]] = {"auto": {}}
 MODELS = (*OWN, *RIVALS)
 
 
-def own_options(model: str, missing: bool) -> dict[str, Any]:
+def own_options(model: str) -> dict[str, Any]:
     """All that a fit of credo is told beside the table and its target: nothing is held out to be scored.
 
     Example:
-        >>> own_options("auto", missing=True)
-        {'holdout': 0.0, 'missing': 'impute'}
+        >>> own_options("auto")
+        {'holdout': 0.0}
     """
-    return {"holdout": 0.0, "missing": "impute" if missing else "error"} | OWN[model]
+    return {"holdout": 0.0} | OWN[model]
 
 
 def refusal(model: str, data: DataSet, rows: int) -> str | None:

@@ -66,7 +66,7 @@ def cell(model: str, data: DataSet, split: int, peers: str | None, limit: float)
         inputs.iloc[train].reset_index(drop=True).to_parquet(folder / "train.parquet")
         inputs.iloc[new].reset_index(drop=True).to_parquet(folder / "new.parquet")
         np.save(folder / "targets.npy", y[train])
-        options = own_options(model, bool(inputs.isna().any(axis=None))) if model in OWN else {}
+        options = own_options(model) if model in OWN else {}
         told = {"task": data.task, "seed": SEED, "options": options}
         (folder / "facts.json").write_text(json.dumps(told), encoding="utf-8")
         if model in OWN:

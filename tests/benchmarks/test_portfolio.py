@@ -181,4 +181,4 @@ def test_every_set_and_model_has_a_name_of_its_own():
     assert len(SETS) == 49
     assert set(rivals.RIVALS) & set(rivals.OWN) == set()
     with pytest.raises(KeyError):
-        rivals.own_options("forest", False)
+        rivals.own_options("forest")
