@@ -25,16 +25,16 @@ class Rival(NamedTuple):
 
 
 RIVALS = {
-    "lightgbm": Rival("boosting", "LightGBM, early stopping, normal noise of held-out residuals"),
+    "lightgbm": Rival("boosting", "LightGBM, 2,000 trees at most, early stopping, normal noise of held-out residuals"),
     "catboost": Rival(
-        "boosting", "CatBoost, early stopping; for numbers RMSEWithUncertainty or normal noise of held-out residuals, "
-        "whichever held-out rows find likelier",
+        "boosting", "CatBoost, its 1,000 trees at most, early stopping; for numbers RMSEWithUncertainty or normal "
+        "noise of held-out residuals, whichever held-out rows find likelier",
     ),
     "gp": Rival("classic", "a Gaussian process of scikit-learn, Matérn-5/2, a scale for each column",
                 ("regression",), most_rows=2000),
-    "forest": Rival("classic", "a random forest of scikit-learn, 500 trees, normal noise of out-of-bag residuals"),
-    "ngboost": Rival("boosting", "NGBoost, early stopping, its normal density"),
-    "xgboost": Rival("boosting", "XGBoost, early stopping, normal noise of held-out residuals"),
+    "forest": Rival("classic", "a random forest of scikit-learn, its 100 trees, normal noise of out-of-bag residuals"),
+    "ngboost": Rival("boosting", "NGBoost, 2,000 trees at most, early stopping, its normal density"),
+    "xgboost": Rival("boosting", "XGBoost, 2,000 trees at most, early stopping, normal noise of held-out residuals"),
     "tabpfn": Rival("networks", "TabPFN 0.1, its first version, 32 configurations", ("classification",), 1000, 100, 10),
     "realmlp": Rival("networks", "RealMLP-TD of pytabkit, normal noise of validation residuals"),
     "tabm": Rival("networks", "TabM of pytabkit, normal noise of validation residuals"),

@@ -83,7 +83,8 @@ def ngboost(split: Split) -> Answer:
         NGBRegressor(**options) if split.regression else NGBClassifier(Dist=k_categorical(len(known)), **options)
     )  # fmt: skip
     model.fit(x[rows], y[rows], X_val=x[held], Y_val=y[held], early_stopping_rounds=PATIENCE)
+    best = (model.best_val_loss_itr or 0) + 1  # the library predicts with all trees unless it is told
     if split.regression:
-        found = model.pred_dist(new)
+        found = model.pred_dist(new, max_iter=best)
         return normal(found.loc, found.scale, split)
-    return probabilities(model.predict_proba(new), known, split)
+    return probabilities(model.predict_proba(new, max_iter=best), known, split)

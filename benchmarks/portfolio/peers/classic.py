@@ -5,7 +5,6 @@ import numpy as np
 from .answers import Answer, normal, probabilities, spread
 from .split import Split, numbers
 
-TREES = 500
 MOST_SCALES = 100  # columns up to which each has a length-scale of its own
 
 
@@ -14,7 +13,7 @@ def forest(split: Split) -> Answer:
     from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
     x, new = numbers(split)
-    options = {"n_estimators": TREES, "random_state": split.seed, "n_jobs": -1}
+    options = {"random_state": split.seed, "n_jobs": -1}
     if not split.regression:
         model = RandomForestClassifier(**options).fit(x, split.y)
         return probabilities(model.predict_proba(new), model.classes_, split)
