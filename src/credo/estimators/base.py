@@ -234,11 +234,11 @@ class BayesianEstimator(BaseEstimator):
         return targets
 
     def __getstate__(self) -> dict[str, Any]:
-        """Parameters and arrays of the host, without the training loop and its data."""
+        """Parameters and arrays of the host, without training loops and their data."""
         state = dict(super().__getstate__())
         if "fit_" in state:
             fit = state["fit_"]
-            state["fit_"] = _like(fit, model=_on_host(fit.model), loop=None)
+            state["fit_"] = _like(fit, model=_on_host(fit.model), loop=None, parts=())
         return state
 
 

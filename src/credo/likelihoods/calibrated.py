@@ -16,6 +16,7 @@ from credo.core.densities import overdispersion, tempered_log_probs
 from credo.core.likelihood import has_posterior
 from credo.core.tree import leaf, struct
 from credo.core.typing import PyTree
+from credo.errors import Refusal
 from credo.likelihoods.base import ClassLikelihood
 from credo.likelihoods.negative_binomial import NegativeBinomial
 from credo.likelihoods.poisson import Poisson
@@ -65,10 +66,12 @@ class Corrected:
     def exported(self, params: PyTree) -> tuple[dict[str, Any], dict[str, Any]]:
         """Those of the inner likelihood, and the correction."""
         settings, arrays = self.inner.exported(params)
-        return settings | {"correction": self._correction()}, arrays
+        return settings | {"correction": self._correction(settings.get("correction"))}, arrays
 
-    def _correction(self) -> dict[str, Any]:
-        return {"factor": np.asarray(self.factor, np.float64).tolist()}
+    def _correction(self, inner: dict[str, Any] | None) -> dict[str, Any]:
+        """Of the likelihood without any; factors multiply."""
+        before = 1.0 if inner is None else np.asarray(inner["factor"])
+        return {"factor": (before * np.asarray(self.factor, np.float64)).tolist()}
 
     def inferring(self) -> Any:
         """With the inner one's learned point under its prior."""
@@ -154,7 +157,9 @@ class Tempered(Corrected, ClassLikelihood):
     share: Any = leaf(default=0.0)
     log_frequencies: Any = leaf(default=None)
 
-    def _correction(self) -> dict[str, Any]:
+    def _correction(self, inner: dict[str, Any] | None) -> dict[str, Any]:
+        if inner is not None:
+            raise Refusal('Probabilities that were corrected twice are none of NumPy\'s; use form="stablehlo".')
         shares = np.exp(np.asarray(self.log_frequencies, np.float64)).tolist()
         return {"heat": float(self.heat), "share": float(self.share), "frequencies": shares}
 

@@ -63,6 +63,11 @@ class Stacked(Card):
             for own, share in zip(natural, self.sixteenths)
         ]
 
+    def plan(self, key: jax.Array, num: int | None) -> list[tuple[StackPart, jax.Array, int | None]]:
+        """Every part with its key and the draws that it is asked for."""
+        keys = [key] if len(self.parts) == 1 else jax.random.split(key, len(self.parts))
+        return list(zip(self.parts, keys, self.asked(num)))
+
     def num_draws(self, num: int | None) -> tuple[int, int]:
         """One member, with the draws of all parts."""
         each = zip(self.parts, self.asked(num))
@@ -70,11 +75,8 @@ class Stacked(Card):
 
     def outputs(self, key: jax.Array, model: Model, inputs: PyTree, num: int | None) -> Draws:
         """f(x) under draws of every part, by the part's own model, padded with zeros to the widest."""
-        keys = [key] if len(self.parts) == 1 else jax.random.split(key, len(self.parts))
-        drawn = [
-            flatten(part.posterior.outputs(own, part.model, inputs, count))
-            for own, part, count in zip(keys, self.parts, self.asked(num))
-        ]
+        plan = self.plan(key, num)
+        drawn = [flatten(part.posterior.outputs(own, part.model, inputs, count)) for part, own, count in plan]
         width = max(flat.outputs.shape[-1] for flat in drawn)
         shares = jax.nn.log_softmax(jnp.asarray(self.log_shares))
         values = jnp.concatenate([_padded(flat.outputs, width) for flat in drawn])

@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from credo.core.capabilities import NodeNetwork, ask
+from credo.posteriors import Stacked
 from credo.report.html import Section, gallery, paragraphs
 from credo.report.style import CYCLE, MODEL, axes, legend
 from credo.report.words import percent
@@ -20,8 +21,8 @@ CAPTIONS = {
 
 
 def node_section(fit: Any, level: int, prefix: str) -> list[Section]:
-    """The section of a fit whose number of nodes is unknown; empty for others."""
-    if fit is None or "nodes" not in fit.trace:
+    """The section of a fit whose number of nodes is unknown; empty for others, and for a stack of fits."""
+    if fit is None or "nodes" not in fit.trace or isinstance(fit.posterior, Stacked):
         return []
     shares = node_shares(fit.trace["nodes"])
     body = paragraphs(node_words(shares, _most(fit))) + gallery({"nodes": node_figure(shares)}, CAPTIONS, prefix)

@@ -23,6 +23,7 @@ from credo.applications.effects.selection import HOW, chances
 from credo.core.short import fields_in_short
 from credo.errors import InputError
 from credo.evaluation.diagnostics.probe import training_inputs
+from credo.posteriors import Stacked
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -190,12 +191,12 @@ def effects(
 
 
 def linear_chance(fit: Any) -> float | None:
-    """The share of draws without a hidden node; None where their number is fixed.
+    """The share of draws without a hidden node; None where their number is fixed, and for a stack of fits.
 
     Args:
         fit: the result of `credo.fit` or `credo.load`.
     """
-    nodes = fit.trace.get("nodes")
+    nodes = None if isinstance(fit.posterior, Stacked) else fit.trace.get("nodes")
     return None if nodes is None else float((np.asarray(nodes).round() == 0).mean())
 
 

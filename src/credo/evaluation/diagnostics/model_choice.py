@@ -18,6 +18,7 @@ from credo.evaluation.diagnostics.data import canonical
 from credo.evaluation.diagnostics.draw_weights import importance
 from credo.evaluation.diagnostics.left_out import left_out
 from credo.methods.population.pareto_smoothing import good_shape
+from credo.posteriors import Stacked
 from credo.training.config import beta_of
 
 LEAST_DRAWS = 100
@@ -165,6 +166,11 @@ def compare(
 def pointwise(fit: Any, data: Any, key: jax.Array | None, num: int | None) -> np.ndarray:
     """log p(y_n | θ) [chain, draw, n] in double precision."""
     posterior = fit.posterior
+    if isinstance(posterior, Stacked):
+        raise Refusal(
+            "Leave-one-out from one fit reweights draws of one posterior, and a stack has several: ask each of the "
+            "fits that it is made of, or score it on rows that were held out."
+        )
     if ask(posterior, StoredPosterior).log_weights is not None:
         raise Refusal("Leave-one-out needs draws of equal weight, and these are weighted; sample from them first.")
     _check_powers(fit)

@@ -12,9 +12,12 @@ from credo.core.typing import PyTree
 from credo.errors import Refusal
 from credo.likelihoods.calibrated import Corrected
 from credo.networks import MLP, Shallow
+from credo.posteriors import Stacked
 from credo.registry import LIKELIHOODS
 from credo.storage.export.draws import by_path, drawn
+from credo.storage.export.stacks import each_part, widths_of
 from credo.storage.export.subject import Subject
+from credo.training.fit import Fit
 
 Arrays = dict[str, np.ndarray]
 INSTEAD = 'use form="stablehlo"'
@@ -24,17 +27,38 @@ def numbers(subject: Subject, mode: str | None) -> tuple[dict[str, Any], Arrays]
     """What `portable` must know of network, likelihood and weights: plain data, and arrays by name."""
     fit = subject.fit
     posterior = fit.posterior if mode is None else fit.posterior.view(mode)
-    network = _network(fit.model)
+    if isinstance(posterior, Stacked):
+        return _stack(posterior, fit, subject.key, subject.num_samples)
+    return _numbers(posterior, fit.model, subject.key, subject.num_samples)
+
+
+def _stack(posterior: Stacked, fit: Fit, key: jax.Array, num: int | None) -> tuple[dict[str, Any], Arrays]:
+    """The same of a stack: that of each part, whose arrays have its place before their names."""
+    described, arrays = zip(*each_part(posterior, fit, key, num, _numbers))
+    found = {f"{c}/{name}": x for c, own in enumerate(arrays) for name, x in own.items() if name != "log_weights"}
+    shares = np.asarray(jax.nn.log_softmax(np.asarray(posterior.log_shares)), np.float64)
+    found["log_weights"] = np.concatenate([share + own["log_weights"] for share, own in zip(shares, arrays)])
+    likelihood = {
+        "name": "stack", "parts": [own["likelihood"] for own in described],
+        "draws": [len(own["log_weights"]) for own in arrays],
+        "outputs": widths_of(fit.model.likelihood, posterior.kinds),
+    }  # fmt: skip
+    network = {"name": "stack", "parts": [own["network"] for own in described]}
+    return {"network": network, "likelihood": likelihood}, found
+
+
+def _numbers(posterior: Any, model: Model, key: jax.Array, num: int | None) -> tuple[dict[str, Any], Arrays]:
+    network = _network(model)
     if ask(posterior, ModalPosterior).mode == "probit":
         raise Refusal(f'The NumPy predictor has no mode="probit"; take "linearised" or "sampled", or {INSTEAD}.')
-    found = drawn(posterior, fit.model, subject.key, subject.num_samples)
+    found = drawn(posterior, model, key, num)
     if found is None:
         own = isinstance(posterior, WeightPosterior)
         what = INSTEAD if own else "it predicts from all training rows: keep the run and use credo.predict"
         raise Refusal(f"A {type(posterior).__name__} has no draws of weights for the NumPy predictor; {what}.")
     count = found.log_weights.size
     each = jax.tree.map(lambda x: np.asarray(x).reshape(count, *x.shape[2:]), found.likelihood)
-    settings, arrays = _likelihood(fit.model.likelihood, each, count)
+    settings, arrays = _likelihood(model.likelihood, each, count)
     arrays |= {"log_weights": found.log_weights.reshape(count)}
     lead = 1 if found.moves else 2  # draws of whole networks are one axis, whatever member they are of
     for path, x in by_path(found.network).items():

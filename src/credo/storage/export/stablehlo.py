@@ -14,8 +14,12 @@ from credo.core.posterior import WeightPosterior
 from credo.core.typing import PyTree
 from credo.errors import InputError, Refusal
 from credo.methods.function_space.infinite import FunctionPosterior
+from credo.posteriors import Stacked, StackPart
+from credo.posteriors.stacked import WHOLE
 from credo.storage.export.draws import drawn, size_of_draws, stored
+from credo.storage.export.stacks import Counted, each_part
 from credo.storage.export.subject import Subject, described_inputs
+from credo.training.fit import Fit
 
 MOST_BYTES = 2**24  # of draws that a program holds where it could make them itself
 
@@ -37,8 +41,11 @@ def program(
     """
     from jax import export
 
-    posterior, model = _constants(subject, mode)
-    key, num = np.asarray(jax.random.key_data(subject.key)), subject.num_samples
+    fit = subject.fit
+    whole = fit.posterior if mode is None else fit.posterior.view(mode)
+    stacked, draws = isinstance(whole, Stacked), (subject.key, subject.num_samples)
+    posterior, model, num = _stack(whole, fit, *draws) if stacked else _constants(whole, fit.model, *draws)
+    key = np.asarray(jax.random.key_data(subject.key))
     at = np.asarray(levels, np.float32)
 
     def one(inputs: PyTree) -> dict[str, jax.Array]:
@@ -69,14 +76,24 @@ def program(
             raise Refusal(f"This model has no program for {chosen[0]}: {reason}.") from error
 
 
-def _constants(subject: Subject, mode: str | None) -> tuple[Any, Model]:
-    """Posterior and model as NumPy arrays in single precision.
+def _stack(posterior: Stacked, fit: Fit, key: jax.Array, num: int | None) -> tuple[Any, Model, None]:
+    """Every part of a stack with its own constants; each gives the draws that it gives inside of the stack."""
+
+    def one(posterior: Any, model: Model, key: jax.Array, num: int | None) -> StackPart:
+        kept, kept_model, count = _constants(posterior, model, key, num)
+        return StackPart(kept_model, kept if count is None else Counted(kept, count))
+
+    parts = tuple(each_part(posterior, fit, key, num, one))
+    stack = dataclasses.replace(posterior, parts=parts, sixteenths=(WHOLE,) * len(parts))
+    return _single(stack), _single(fit.model), None
+
+
+def _constants(posterior: Any, model: Model, key: jax.Array, num: int | None) -> tuple[Any, Model, int | None]:
+    """Posterior and model as NumPy arrays in single precision, and the draws to ask for.
 
     Draws are made once and stored: the program is then short, quick to compile and calls no generator. Where they would
     be large, or the posterior predicts in another way, the program makes them anew, always from the same key.
     """
-    fit, num = subject.fit, subject.num_samples
-    posterior = fit.posterior if mode is None else fit.posterior.view(mode)
     if isinstance(posterior, FunctionPosterior):
         raise Refusal(
             "A network of infinite width has no weights to export: it predicts from all training rows, in double "
@@ -85,10 +102,10 @@ def _constants(subject: Subject, mode: str | None) -> tuple[Any, Model]:
     few = isinstance(posterior, WeightPosterior) and (
         posterior.available is not None or size_of_draws(posterior, num) <= MOST_BYTES
     )
-    found = drawn(posterior, fit.model, subject.key, num) if few else None
+    found = drawn(posterior, model, key, num) if few else None
     if found is None:
-        return _single(posterior), _single(fit.model)
-    return _single(stored(found)), _single(dataclasses.replace(fit.model, fixed=None))
+        return _single(posterior), _single(model), num
+    return _single(stored(found)), _single(dataclasses.replace(model, fixed=None)), None
 
 
 def _single(tree: PyTree) -> PyTree:

@@ -1,5 +1,6 @@
 """Likelihoods of exported draws: settings and arrays put into the formulas that credo itself has."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from credo.core.densities import (
     tempered_log_probs,
 )
 from credo.core.special import log_rate, namespace, student_t_cdf
+from credo.storage.export.portable.networks import of_part
 
 
 class RealDraws:
@@ -136,6 +138,55 @@ class ClassDraws:
         """log p(y | f) [draw, n] of class indices y [n]."""
         log_probs = self.log_probs(outputs)
         return np.take_along_axis(log_probs, np.broadcast_to(y[:, None], (len(outputs), len(y), 1)), -1)[..., 0]
+
+
+class StackDraws:
+    """Draws of several likelihoods, one after another; each part's outputs are padded with zeros to the widest."""
+
+    def __init__(self, kind: str, settings: dict[str, Any], arrays: dict[str, np.ndarray], times: int):
+        self.kind, self.widths = kind, settings["outputs"]
+        self.ends = np.cumsum([0, *settings["draws"]]) * times
+        self.parts = [KINDS[kind](own, of_part(arrays, c)) for c, own in enumerate(settings["parts"])]
+
+    def _each(self, asked: Callable[[Any, np.ndarray], np.ndarray], outputs: np.ndarray) -> np.ndarray:
+        """What each part answers for its own draws and outputs."""
+        found = []
+        for c, part in enumerate(self.parts):
+            own = outputs[self.ends[c] : self.ends[c + 1]]
+            found.append(asked(part, own if self.widths is None else own[..., : self.widths[c]]))
+        return np.concatenate(found)
+
+    def mean(self, outputs: np.ndarray) -> np.ndarray:
+        """E[y | f]."""
+        return self._each(lambda part, f: part.mean(f), outputs)
+
+    def variance(self, outputs: np.ndarray) -> np.ndarray:
+        """Var[y | f]."""
+        return self._each(lambda part, f: part.variance(f), outputs)
+
+    def cdf(self, outputs: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """P(Y ≤ y | f)."""
+        return self._each(lambda part, f: part.cdf(f, y), outputs)
+
+    def log_prob(self, outputs: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """log p(y | f) [draw, n]."""
+        return self._each(lambda part, f: part.log_prob(f, y), outputs)
+
+    def log_probs(self, outputs: np.ndarray) -> np.ndarray:
+        """log p(y = c | f) [draw, n, classes]."""
+        return self._each(lambda part, f: part.log_probs(f), outputs)
+
+    def entropy(self, outputs: np.ndarray) -> np.ndarray:
+        """H[p] in nats [draw, n]."""
+        return self._each(lambda part, f: part.entropy(f), outputs)
+
+
+def likelihood_of_draws(kind: str, settings: dict[str, Any], arrays: dict[str, np.ndarray], times: int) -> Any:
+    """The likelihood of exported draws, each of which comes so many times."""
+    repeated = {name: np.repeat(x, times, axis=0) for name, x in arrays.items() if "likelihood/" in name}
+    if settings["name"] == "stack":
+        return StackDraws(kind, settings, repeated, times)
+    return KINDS[kind](settings, repeated)
 
 
 def _each_draw(arrays: dict[str, np.ndarray], name: str) -> np.ndarray | None:

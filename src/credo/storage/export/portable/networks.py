@@ -52,6 +52,7 @@ class Weights:
     """Draws of a network's arrays by path, and how a draw differs from the centre where it is linear."""
 
     def __init__(self, arrays: dict[str, np.ndarray]):
+        self.arrays = arrays
         self.values = {k.removeprefix("network/"): v for k, v in arrays.items() if k.startswith("network/")}
         self.moves = {k.removeprefix("deviation/"): v for k, v in arrays.items() if k.startswith("deviation/")}
 
@@ -70,9 +71,28 @@ class Weights:
         value, tangent = self.get(f"{layer}/bias")
         return add(made, (value[..., None], None if tangent is None else tangent[..., None]))
 
+    @property
+    def widest(self) -> int:
+        """The longest row of an array."""
+        return max(x.shape[-1] for name, x in self.arrays.items() if "network/" in name)
+
+    def part(self, place: int) -> "Weights":
+        """Those of one part of a stack."""
+        return Weights(of_part(self.arrays, place))
+
+
+def of_part(arrays: dict[str, np.ndarray], place: int) -> dict[str, np.ndarray]:
+    """The arrays of one part of a stack, by their own names."""
+    lead = f"{place}/"
+    return {name.removeprefix(lead): x for name, x in arrays.items() if name.startswith(lead)}
+
 
 def network_outputs(network: dict[str, Any], weights: Weights, inputs: np.ndarray) -> np.ndarray:
-    """Outputs [draw, n, out] at inputs [n, features]."""
+    """Outputs [draw, n, out] at inputs [n, features]; those of a stack's parts one after another, padded with zeros."""
+    if network["name"] == "stack":
+        parts = [network_outputs(own, weights.part(c), inputs) for c, own in enumerate(network["parts"])]
+        width = max(x.shape[-1] for x in parts)
+        return np.concatenate([np.pad(x, ((0, 0), (0, 0), (0, width - x.shape[-1]))) for x in parts])
     hidden: Pair = (np.asarray(inputs, float).T, None)
     if network["name"] == "shallow":
         made = _shallow(network, weights, hidden)

@@ -8,7 +8,7 @@ import numpy as np
 from credo.core.averages import average, class_summary_of, count_quantile, log_average, moments_of
 from credo.core.functionals import Functionals, prediction_columns
 from credo.storage.export.portable.cells import PortableError
-from credo.storage.export.portable.likelihoods import KINDS
+from credo.storage.export.portable.likelihoods import likelihood_of_draws
 from credo.storage.export.portable.networks import Weights, network_outputs
 from credo.tables.encode.features import text_key
 from credo.tables.encode.levels import Unknown, outputs_at_levels, repeats
@@ -34,11 +34,9 @@ class Mixture:
     ):
         self.network, self.weights, self.inputs = document["network"], Weights(arrays), inputs
         self.unseen, self.times = unseen, repeats(len(arrays["log_weights"])) if unseen else 1
-        repeated = {k: np.repeat(x, self.times, axis=0) for k, x in arrays.items() if k.startswith("likelihood/")}
-        self.likelihood: Any = KINDS[document["kind"]](document["likelihood"], repeated)
+        self.likelihood = likelihood_of_draws(document["kind"], document["likelihood"], arrays, self.times)
         self.log_weights = np.repeat(arrays["log_weights"].astype(float), self.times) - np.log(self.times)
-        widest = max(x.shape[-1] for x in self.weights.values.values())
-        self.step = max(1, CHUNK_BYTES // (8 * len(self.log_weights) * widest))
+        self.step = max(1, CHUNK_BYTES // (8 * len(self.log_weights) * self.weights.widest))
 
     def _each(self, function: Callable[..., Any], *per_row: np.ndarray) -> Any:
         """The function of outputs [draw, n, out], chunk by chunk of rows."""
