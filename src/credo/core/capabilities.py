@@ -254,6 +254,17 @@ class PredictingLikelihood(Protocol):
     predicts: bool = True
 
 
+class PartedLikelihood(Protocol):
+    """`over_draws(asked, params, outputs, *mapped)`: `asked(part, ν, f, …)` [K, …] of every draw by its own part, where
+    all arguments have a leading axis over draws.
+
+    Default: none; `asked` is then mapped over the draws of the one likelihood. Used by the mixture's functionals: most
+    draws then cost what their own part costs, not what all parts do.
+    """
+
+    def over_draws(self, asked: Any, params: PyTree, outputs: Outputs, *mapped: Any) -> Any: ...
+
+
 # -------------------------------------------------------------------------------------------------------- posteriors
 class StoredPosterior(Protocol):
     """`available`: stored draws of each member, None where draws are made afresh. `log_weights`: their log weights

@@ -11,7 +11,7 @@ import numpy as np
 from credo.core.batch import bucket
 from credo.core.count_places import cauchy, count_places, count_range, geometric, parts, spacing
 from credo.core.likelihood import Likelihood
-from credo.core.mixture import Flat
+from credo.core.mixture import Flat, log_probs_of
 from credo.core.typing import PyTree
 
 PLACES = 2048  # counts that are looked at in a row; all of them where there are no more
@@ -58,7 +58,7 @@ def _summed(likelihood: Likelihood, draws: Flat, low: jax.Array, high: jax.Array
     """Sums over `most` whole numbers from low on."""
 
     def add(i: jax.Array, sums: jax.Array) -> jax.Array:
-        each = jax.vmap(likelihood.log_prob, (0, 0, None))(draws.params, draws.outputs, low + i)
+        each = log_probs_of(likelihood, draws, low + i)
         whole, gain = told(each, draws)
         return sums + jnp.nan_to_num(jnp.exp(whole) * jnp.stack([-whole, gain]))
 

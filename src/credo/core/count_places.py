@@ -9,7 +9,7 @@ import numpy as np
 
 from credo.core.averages import MOST
 from credo.core.likelihood import Likelihood
-from credo.core.mixture import Flat, quantile
+from credo.core.mixture import Flat, means_of, peaks_of, quantile, variances_of
 
 TAIL = 1e-6  # probability beyond either end
 GOLDEN = (math.sqrt(5) - 1) / 2
@@ -29,9 +29,8 @@ def count_range(likelihood: Likelihood, draws: Flat) -> tuple[np.ndarray, np.nda
 
 def parts(likelihood: Likelihood, draws: Flat) -> tuple[jax.Array, jax.Array]:
     """Mean and width of every part [K, n]: its standard deviation, or 1/(√2π p(mean)) where that is less."""
-    means = jnp.clip(jax.vmap(likelihood.mean)(draws.params, draws.outputs), 0, MOST)
-    variances = jax.vmap(likelihood.variance)(draws.params, draws.outputs)
-    peaks = jax.vmap(likelihood.log_prob)(draws.params, draws.outputs, jnp.round(means))
+    means, variances = jnp.clip(means_of(likelihood, draws), 0, MOST), variances_of(likelihood, draws)
+    peaks = peaks_of(likelihood, draws, jnp.round(means))
     widths = jnp.fmin(jnp.sqrt(variances[..., 0]), jnp.exp(-peaks) / math.sqrt(2 * math.pi))
     return means[..., 0], jnp.clip(jnp.nan_to_num(widths, posinf=MOST), 0.25, MOST)
 

@@ -9,7 +9,7 @@ import numpy as np
 from credo.core.count_entropies import count_entropies, told
 from credo.core.count_places import GOLDEN, cauchy
 from credo.core.likelihood import Likelihood
-from credo.core.mixture import Flat, average, quantile
+from credo.core.mixture import Flat, average, log_probs_of, means_of, peaks_of, quantile, variances_of
 
 TAIL = 1e-6  # probability beyond either end of a grid, and weight of a part that may go unseen
 POINTS = 1001  # of a grid for real targets
@@ -42,7 +42,7 @@ def entropies(likelihood: Likelihood, draws: Flat) -> dict[str, jax.Array]:
 
 def _told(likelihood: Likelihood, draws: Flat, y: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
     """log p_k(y) [K, n], log p(y) [n] and what y tells about k [n]."""
-    each = jax.vmap(likelihood.log_prob, (0, 0, None))(draws.params, draws.outputs, y)
+    each = log_probs_of(likelihood, draws, y)
     return each, *told(each, draws)
 
 
@@ -63,9 +63,8 @@ def _on_grid(likelihood: Likelihood, draws: Flat, low: jax.Array, high: jax.Arra
 def _places(likelihood: Likelihood, draws: Flat) -> tuple[jax.Array, jax.Array]:
     """Centre and width of every part [K, n]: its mean, and its standard deviation or 1/(√2π p_k(mean)), which heavy
     tails do not stretch, where that is less."""
-    means = jax.vmap(likelihood.mean)(draws.params, draws.outputs)
-    variances = jax.vmap(likelihood.variance)(draws.params, draws.outputs)
-    peaks = jax.vmap(likelihood.log_prob)(draws.params, draws.outputs, means)
+    means, variances = means_of(likelihood, draws), variances_of(likelihood, draws)
+    peaks = peaks_of(likelihood, draws, means)
     return means[..., 0], jnp.fmin(jnp.sqrt(variances[..., 0]), jnp.exp(-peaks) / math.sqrt(2 * math.pi))
 
 
@@ -132,7 +131,7 @@ def _own_entropies(likelihood: Likelihood, draws: Flat, centres: jax.Array, widt
 
     def add(i: jax.Array, sums: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         y = centres + widths * t[i]
-        each = jax.vmap(likelihood.log_prob)(draws.params, draws.outputs, y[..., None])
+        each = peaks_of(likelihood, draws, y[..., None])
         mass = jnp.exp(each + jnp.log(widths) + log_slope[i])
         return sums[0] + mass, sums[1] - jnp.nan_to_num(mass * each)
 

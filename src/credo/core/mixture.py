@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from credo.core import averages
+from credo.core.capabilities import PartedLikelihood, capability
 from credo.core.likelihood import Likelihood
 from credo.core.posterior import Draws
 from credo.core.typing import PyTree
@@ -42,34 +43,75 @@ def average(values: jax.Array, draws: Flat) -> jax.Array:
     return averages.average(values, draws.log_weights)
 
 
+def each_draw(likelihood: Any, asked: Callable[..., jax.Array], draws: Flat, *mapped: jax.Array) -> jax.Array:
+    """`asked(likelihood, ν_k, f_k, …)` of every draw [K, …], `mapped` having its axis, too.
+
+    Example:
+        >>> from credo.likelihoods import gaussian
+        >>> draws = Flat(jnp.zeros((3, 2, 1)), {}, jnp.zeros(3))
+        >>> each_draw(gaussian(0.1), lambda one, params, f: one.mean(params, f), draws).shape
+        (3, 2, 1)
+    """
+    able = capability(likelihood, PartedLikelihood)
+    if able is not None:
+        return able.over_draws(asked, draws.params, draws.outputs, *mapped)
+    return jax.vmap(partial(asked, likelihood))(draws.params, draws.outputs, *mapped)
+
+
+def _mean(likelihood: Any, params: PyTree, outputs: jax.Array) -> jax.Array:
+    return likelihood.mean(params, outputs)
+
+
+def _variance(likelihood: Any, params: PyTree, outputs: jax.Array) -> jax.Array:
+    return likelihood.variance(params, outputs)
+
+
+def means_of(likelihood: Any, draws: Flat) -> jax.Array:
+    """E[y | f_k, ν_k] [K, n, k]."""
+    return each_draw(likelihood, _mean, draws)
+
+
+def variances_of(likelihood: Any, draws: Flat) -> jax.Array:
+    """Var[y | f_k, ν_k] [K, n, k]."""
+    return each_draw(likelihood, _variance, draws)
+
+
+def log_probs_of(likelihood: Any, draws: Flat, targets: jax.Array) -> jax.Array:
+    """log p(y | f_k, ν_k) [K, n] at the same y for all draws."""
+    return each_draw(likelihood, lambda one, params, f: one.log_prob(params, f, targets), draws)
+
+
+def peaks_of(likelihood: Any, draws: Flat, targets: jax.Array) -> jax.Array:
+    """log p(y_k | f_k, ν_k) [K, n] at y of each draw's own [K, n, k]."""
+    return each_draw(likelihood, lambda one, params, f, y: one.log_prob(params, f, y), draws, targets)
+
+
 @jax.jit
 def moments(likelihood: Likelihood, draws: Flat) -> dict[str, jax.Array]:
     """Mean, aleatoric and epistemic variance (see `averages.moments_of`)."""
-    means = jax.vmap(likelihood.mean)(draws.params, draws.outputs)
-    variances = jax.vmap(likelihood.variance)(draws.params, draws.outputs)
+    means, variances = means_of(likelihood, draws), variances_of(likelihood, draws)
     return averages.moments_of(means, variances, draws.log_weights)
 
 
 @jax.jit
 def class_summary(likelihood: Any, draws: Flat) -> dict[str, jax.Array]:
     """Probabilities and entropies (see `averages.class_summary_of`)."""
-    log_probs = jax.vmap(likelihood.log_probs)(draws.params, draws.outputs)
-    entropies = jax.vmap(likelihood.entropy)(draws.params, draws.outputs)
+    log_probs = each_draw(likelihood, lambda one, params, f: one.log_probs(params, f), draws)
+    entropies = each_draw(likelihood, lambda one, params, f: one.entropy(params, f), draws)
     return averages.class_summary_of(log_probs, entropies, draws.log_weights)
 
 
 @jax.jit
 def log_prob(likelihood: Likelihood, draws: Flat, targets: jax.Array) -> jax.Array:
     """log Σ_k w_k p(y | f_k) [n]."""
-    each = jax.vmap(likelihood.log_prob, (0, 0, None))(draws.params, draws.outputs, targets)
-    return averages.log_average(each, draws.log_weights)
+    return averages.log_average(log_probs_of(likelihood, draws, targets), draws.log_weights)
 
 
 @jax.jit
 def cdf(likelihood: Likelihood, draws: Flat, targets: jax.Array) -> jax.Array:
     """Σ_k w_k P(Y ≤ y | f_k) [n, k], entry by entry."""
-    values = average(jax.vmap(likelihood.cdf, (0, 0, None))(draws.params, draws.outputs, targets), draws)
-    return jnp.clip(values, 0.0, 1.0)
+    each = each_draw(likelihood, lambda one, params, f: one.cdf(params, f, targets), draws)
+    return jnp.clip(average(each, draws), 0.0, 1.0)
 
 
 @jax.jit

@@ -1,7 +1,7 @@
 """Several likelihoods side by side: every draw of a stack of fits says which of them is its own."""
 
 from collections.abc import Callable
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, NoReturn
 
 import jax
@@ -14,7 +14,8 @@ from credo.core.tree import leaf, struct
 from credo.core.typing import PyTree
 from credo.errors import InputError, Refusal
 
-Of = Callable[[Any, PyTree, jax.Array], jax.Array]  # what is asked of a likelihood, its ν and its f
+BLOCK = 32  # draws that are asked together: those of one part stand side by side
+Asked = Callable[..., jax.Array]  # of a likelihood, its ν and its f
 
 
 @struct
@@ -99,7 +100,7 @@ class Mixed:
         raise Refusal("A stack is not fitted itself: fit its parts, each with its own likelihood, and stack them.")
 
     # ------------------------------------------------------------------ what it says of y
-    def _of(self, params: PyTree, outputs: jax.Array, asked: Of) -> jax.Array:
+    def _of(self, params: PyTree, outputs: jax.Array, asked: Asked) -> jax.Array:
         """What the draw's own part answers; the others are asked at f = 0, so that no gradient of theirs is NaN."""
         which = params["which"]
         found = []
@@ -110,6 +111,29 @@ class Mixed:
         answer = found[0].astype(dtype)
         for c, other in enumerate(found[1:], 1):
             answer = jnp.where(which == c, other.astype(dtype), answer)
+        return answer
+
+    def over_draws(
+        self, asked: Callable[..., jax.Array], params: PyTree, outputs: jax.Array, *mapped: Any
+    ) -> jax.Array:
+        """What each draw's own part answers [K, …]: draws in blocks, each of which asks the parts that are in it."""
+        given = (params, outputs, *mapped)
+        count = len(outputs)
+        blocks = -(-count // BLOCK)
+        places = np.minimum(np.arange(blocks * BLOCK), count - 1).reshape(blocks, BLOCK)
+        found = jax.lax.map(lambda own: self._block(asked, *own), jax.tree.map(lambda x: x[places], given))
+        return found.reshape(-1, *found.shape[2:])[:count]
+
+    def _block(self, asked: Asked, params: PyTree, outputs: jax.Array, *mapped: Any) -> jax.Array:
+        which = params["which"]
+        answer: Any = None
+        for c, (part, width, own) in enumerate(zip(self.parts, self.widths, params["parts"])):
+            mine = which == c
+            f = jnp.where(_like(mine, outputs), outputs, 0)[..., :width]
+            ask_part = jax.vmap(partial(asked, part))
+            shape = jax.eval_shape(ask_part, own, f, *mapped)
+            found = jax.lax.cond(mine.any(), ask_part, partial(_nothing, shape), own, f, *mapped)
+            answer = found if answer is None else jnp.where(_like(mine, found), found, answer)
         return answer
 
     def log_prob(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
@@ -139,3 +163,12 @@ class Mixed:
     def entropy(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """H[p_c] in nats [n], of classes."""
         return self._of(params, outputs, lambda part, own, f: part.entropy(own, f))
+
+
+def _like(mine: jax.Array, values: jax.Array) -> jax.Array:
+    """[draw] as [draw, 1, …], beside values [draw, …]."""
+    return mine.reshape(-1, *[1] * (values.ndim - 1))
+
+
+def _nothing(shape: jax.ShapeDtypeStruct, *_: Any) -> jax.Array:
+    return jnp.zeros(shape.shape, shape.dtype)

@@ -11,7 +11,7 @@ import numpy as np
 
 from credo.core.capabilities import NormalLikelihood, ask
 from credo.core.likelihood import Likelihood
-from credo.core.mixture import Flat
+from credo.core.mixture import Flat, means_of, variances_of
 from credo.core.predictive import Predictive
 from credo.errors import InputError
 from credo.evaluation.metrics import arrays
@@ -34,8 +34,7 @@ def energy(predictive: Predictive, targets: Any, draws: int, seed: int) -> np.nd
 
 @jax.jit
 def _normal(likelihood: Likelihood, draws: Flat, y: jax.Array, scale: jax.Array) -> jax.Array:
-    means = jax.vmap(likelihood.mean)(draws.params, draws.outputs)
-    stds = jnp.sqrt(jax.vmap(likelihood.variance)(draws.params, draws.outputs))
+    means, stds = means_of(likelihood, draws), jnp.sqrt(variances_of(likelihood, draws))
     exact = len(means) <= PAIRS
     form = arrays.crps_normal_mixture if exact else arrays.crps_normal_mixture_integral
     return scale * form(means, stds, jax.nn.softmax(draws.log_weights), y)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -13,7 +14,7 @@ from scipy.special import logsumexp
 
 from credo.core.likelihood import Likelihood
 from credo.core.typing import PyTree
-from credo.likelihoods import Overdispersed, Stretched, Tempered
+from credo.likelihoods import Mixed, Overdispersed, Stretched, Tempered
 
 LEVELS = (0.8, 0.9, 0.95)  # of the intervals that shall hold what they say; the middle one is told
 LEVEL = 0.9
@@ -76,7 +77,9 @@ def corrected(parts: Sequence[Unseen], frequencies: np.ndarray | None = None, al
 
 
 def with_settings(likelihood: Any, settings: dict[str, Any]) -> Any:
-    """The likelihood with a correction whose settings are known."""
+    """The likelihood with a correction whose settings are known; that of a stack in each of its parts."""
+    if isinstance(likelihood, Mixed):
+        return dataclasses.replace(likelihood, parts=tuple(with_settings(part, settings) for part in likelihood.parts))
     if "heat" in settings:
         log_frequencies = np.log(np.asarray(settings["frequencies"], np.float64)).tolist()
         return Tempered(likelihood, settings["heat"], settings["share"], tuple(log_frequencies))
