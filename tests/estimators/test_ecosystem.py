@@ -67,6 +67,19 @@ def test_pickle_predicts_the_same(method):
     assert copy.fit_.status == model.fit_.status
 
 
+def test_a_stack_in_an_estimator_is_pickled_without_its_parts_data():
+    """What predicts goes along; the fits that it was made of, with their rows, do not."""
+    x = np.linspace(-1, 1, 40)[:, None]
+    models = [BayesianRegressor("map", steps=20, random_state=seed).fit(x, x[:, 0]) for seed in (0, 1)]
+    model = models[0]
+    model.fit_ = credo.stacked([one.fit_ for one in models], [1, 2])
+    copy = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(copy.predict(x), model.predict(x))
+    assert copy.fit_.parts == ()
+    assert len(model.fit_.parts) == 2
+    assert copy.fit_.status.notes == model.fit_.status.notes
+
+
 def test_joblib_and_unfitted_pickle():
     model = BayesianClassifier("map", **QUICK).fit(X, Y > 0)
     file = io.BytesIO()

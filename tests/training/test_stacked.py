@@ -8,6 +8,7 @@ import pytest
 from scipy import integrate
 
 import credo
+import spilled
 from credo.core.mixture import flatten, log_prob
 from credo.errors import InputError, NoDensity, Refusal
 from credo.likelihoods import Mixed, Overdispersed, Stretched, Tempered
@@ -272,3 +273,25 @@ def test_what_a_stack_has_not_is_one_sentence(numbers, classes, stack):
     three = fitted(4, [], credo.likelihoods.categorical(3), "map", LABELS)
     with pytest.raises(InputError, match="one has 2 columns, another 3"):
         credo.stacked([classes[0], three], [1, 1])
+
+
+def test_draws_on_disk_are_read_and_thinned_to_what_memory_holds(monkeypatch):
+    """A stack of the fit whose draws lie on disk is that of the same fit in memory; with less room, fewer draws."""
+    in_memory, on_disk = spilled.fitted(2**28), spilled.fitted(3000)
+    assert on_disk.posterior.on_disk
+    assert not in_memory.posterior.on_disk
+    one, other = (credo.predict(KEY, credo.stacked([fit], [1]), spilled.X) for fit in (in_memory, on_disk))
+    np.testing.assert_array_equal(one.mean, other.mean)
+    np.testing.assert_array_equal(one.log_prob(spilled.Y), other.log_prob(spilled.Y))
+    monkeypatch.setattr("credo.training.stacked.PIECE_BYTES", 10 * 3 * on_disk.posterior.draw_bytes)
+    less = credo.stacked([on_disk, in_memory], [1, 1])
+    assert less.posterior.parts[0].posterior.num_draws(None) == (3, 10)
+    assert less.notes[1] == "hmc 1: 30 of its 180 draws, which lie on disk, are in the stack."
+    heavy = np.tile(np.where(np.arange(spilled.STEPS) == 7, 50.0, 0.0).astype(np.float32), (3, 1))
+    uneven = [
+        dataclasses.replace(fit, posterior=dataclasses.replace(fit.posterior, weights=heavy))
+        for fit in (in_memory, on_disk)
+    ]
+    for fit in uneven:
+        draws = credo.stacked([fit], [1]).posterior.outputs(KEY, fit.model, spilled.X, None)
+        assert float(jax.nn.logsumexp(draws.log_weights)) == pytest.approx(0, abs=1e-5)

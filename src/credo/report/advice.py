@@ -39,6 +39,8 @@ def _wider(method: str) -> str:
     """What makes a method less sure of itself."""
     if method in SAMPLERS:
         return "the sampler has little left to add, so change the model: a tighter prior or another network"
+    if method == "stacked":
+        return "weigh its parts by rows that none of them has seen, or put one beside them that is less sure"
     if method in POINTS:
         return "one set of weights cannot say what it does not know; try deep_ensemble, bayes_by_backprop or nuts"
     return "try an ensemble (deep_ensemble) or a sampler (nuts)"
