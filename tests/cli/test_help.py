@@ -16,7 +16,7 @@ COMMANDS = [
     "demo", "fit", "compare", "predict", "evaluate", "effects", "decide", "suggest", "detect", "optimise", "report",
     "resume", "export", "methods", "audit",
 ]  # fmt: skip
-BENCHMARKS = ["uci", "airfoil", "images", "speed", "tables", "budgets"]
+BENCHMARKS = ["uci", "airfoil", "images", "speed", "tables", "budgets", "portfolio"]
 
 
 def test_help_imports_neither_jax_nor_pandas():
