@@ -12,6 +12,7 @@ from credo.core.model import Model
 from credo.core.tree import STRUCTS
 from credo.errors import InputError, Refusal
 from credo.likelihoods import (
+    Ordinal,
     Overdispersed,
     Stretched,
     Tempered,
@@ -23,6 +24,7 @@ from credo.likelihoods import (
     heteroscedastic_t,
     mislabelled,
     negative_binomial,
+    ordinal,
     poisson,
     student_t,
 )
@@ -39,6 +41,7 @@ CASES = registered.cases(REAL, COUNTS, LABELS, LABELS) | {
     "student_t_known": (student_t(noise=0.4), REAL),
     "heteroscedastic_t_known": (heteroscedastic_t(df=5.0), REAL),
     "mislabelled_known": (mislabelled(3, 0.1), LABELS),
+    "ordinal_known": (ordinal(3, (-1.0, 2.0), scaled=True), LABELS),
     "negative_binomial_known": (negative_binomial(2.0), COUNTS),
     "stretched": (Stretched(gaussian(), 1.5), REAL),
     "tempered_known": (Tempered(categorical(3), 2.0, 0.1, (-1.0, -1.5, -0.9)), LABELS),
@@ -78,6 +81,7 @@ def test_shapes_and_protocol(likelihood, targets):
     got = {name: value.shape for name, value in shapes.items()}
     size = outputs.shape[-1]
     per_class = (3, 2) if size == 1 else (3, size)
+    per_class = (3, likelihood.num_classes) if isinstance(likelihood, Ordinal) else per_class
     each = per_class if likelihood.kind == "classes" else targets.shape
     expected = {"log_prob": (3,), "mean": each, "variance": each, "sample": targets.shape}
     expected |= {"entropy": (3,)} if likelihood.kind == "classes" else {"cdf": targets.shape}
@@ -134,7 +138,7 @@ def test_only_learned_parameters_change_by_inferring(likelihood, targets):
     assert (inferring != likelihood) == likelihood.point
     targets, params, _ = setting(likelihood, targets)
     plain = getattr(likelihood, "inner", likelihood)  # a corrected likelihood learns what the one inside does
-    modes = [getattr(plain, name, None) for name in ("noise", "dispersion", "tails", "share")]
+    modes = [getattr(plain, name, None) for name in ("noise", "dispersion", "tails", "share", "thresholds")]
     mode = next((mode for mode in modes if mode is not None), "known")
     assert bool(params) == (mode != "known")
     if likelihood.point:
@@ -195,7 +199,7 @@ def test_count_targets(likelihood):
             likelihood.prepare(bad)
 
 
-@pytest.mark.parametrize("likelihood", [categorical(2), bernoulli(), mislabelled(2)])
+@pytest.mark.parametrize("likelihood", [categorical(2), bernoulli(), mislabelled(2), ordinal(2)])
 def test_class_targets(likelihood):
     for good in (LABELS, LABELS[:, None], LABELS.astype(float), LABELS.astype(bool), LABELS.astype(np.uint8)):
         prepared = likelihood.prepare(good)

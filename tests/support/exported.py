@@ -16,6 +16,7 @@ TARGETS = {
     "heteroscedastic_t": F + 0.1 * RNG.normal(size=40),
     "bernoulli": (F > 0).astype(int),
     "categorical": np.digitize(F, [-0.5, 0.5]),
+    "ordinal": np.digitize(F, [-0.5, 0.5]),
     "mislabelled": np.digitize(F, [-0.5, 0.5]),
     "poisson": RNG.poisson(np.exp(F)),
     "negative_binomial": RNG.poisson(np.exp(2 * F + 1)),
@@ -27,7 +28,7 @@ def drawn(likelihood="gaussian", network=None, draws=7, weights=None, targets=No
     mean-field Gaussian."""
     rng = np.random.default_rng(1)
     build = getattr(credo.likelihoods, likelihood)
-    made = build(3, **options) if likelihood in ("categorical", "mislabelled") else build(**options)
+    made = build(3, **options) if likelihood in ("categorical", "mislabelled", "ordinal") else build(**options)
     network = network or credo.networks.mlp([5])
     model = credo.Model(network, credo.priors.normal(1.0), made)
     targets = TARGETS[likelihood] if targets is None else targets

@@ -236,6 +236,15 @@ class NamedLikelihood(Protocol):
     learns: str = "noise"
 
 
+class LogitLikelihood(Protocol):
+    """`logits`: False where outputs of classes are no logits, and shrinking them averages nothing.
+
+    Default: True. Used by `laplace` with mode="probit", which refuses such a likelihood.
+    """
+
+    logits: bool = True
+
+
 class FlooredLikelihood(Protocol):
     """`floor`: the smallest σ that the outputs can ask for.
 

@@ -17,6 +17,9 @@ from credo.core.special import (
     stirling_error,
 )
 
+WIDEST_LOG_GAP = 40.0  # between cut points of ordered classes
+LOG_E_MINUS_1 = 0.541324854612918
+
 
 def normal_log_prob(z: Any, log_sigma: Any) -> Any:
     """−½ z² − log σ − ½ log 2π, summed over the entries of y."""
@@ -114,6 +117,37 @@ def mislabelled_log_probs(outputs: Any, logit: Any) -> Any:
     xp = namespace(outputs, logit)
     right = log_sigmoid(-logit) + xp.log_softmax(outputs, axis=-1)
     return xp.logaddexp(right, log_sigmoid(logit) - xp.log(float(outputs.shape[-1])))
+
+
+def ordinal_edges(thresholds: Any) -> Any:
+    """κ [.., C − 1] of (κ_1, log(κ_2 − κ_1), log(κ_3 − κ_2), …)."""
+    xp = namespace(thresholds)
+    return xp.cumsum(xp.concatenate([thresholds[..., :1], _gaps(thresholds)], -1), -1)
+
+
+def _gaps(thresholds: Any) -> Any:
+    """κ_{c+1} − κ_c, kept where neither they nor their sums leave single precision."""
+    xp = namespace(thresholds)
+    return xp.exp(xp.clip(thresholds[..., 1:], -WIDEST_LOG_GAP, WIDEST_LOG_GAP))
+
+
+def ordinal_spread(outputs: Any) -> Any:
+    """σ of ordered classes: 1, or 0.01 + log(1 + (e − 1) eᵍ) [.., 1] of a second output g."""
+    if outputs.shape[-1] == 1:
+        return 1.0
+    return 0.01 + namespace(outputs).logaddexp(outputs[..., 1:] + LOG_E_MINUS_1, 0)
+
+
+def ordinal_log_probs(outputs: Any, thresholds: Any) -> Any:
+    """log(s(z_c) − s(z_{c−1})) [.., C] with z_c = (κ_c − f)/σ and s the logistic function.
+
+    s(a) − s(b) = s(a) s(−b) (1 − e^{b−a}), so that nothing cancels.
+    """
+    xp, spread = namespace(outputs, thresholds), ordinal_spread(outputs)
+    z = (ordinal_edges(thresholds) - outputs[..., :1]) / spread
+    below, above = log_sigmoid(z), log_sigmoid(-z)
+    between = below[..., 1:] + above[..., :-1] + xp.log(-xp.expm1(-_gaps(thresholds) / spread))
+    return xp.concatenate([below[..., :1], between, above[..., -1:]], -1)
 
 
 def tempered_log_probs(log_probs: Any, heat: Any, share: Any, log_frequencies: Any) -> Any:

@@ -15,6 +15,7 @@ from credo.estimators.frames import target_names
 from credo.estimators.rows import drop_unweighted, merge_repeats
 from credo.tables.auto import AUTO
 from credo.tables.encode.targets import ClassTarget
+from credo.tables.model import check_order
 
 
 class BayesianClassifier(ClassifierMixin, BayesianEstimator):
@@ -97,6 +98,7 @@ class BayesianClassifier(ClassifierMixin, BayesianEstimator):
                 f"A classifier needs rows of at least 2 classes, got one class: {self.classes_[:1].tolist()[0]!r}."
             )
         target = ClassTarget(target_names(given, 1)[0], tuple(self.classes_.tolist()))
+        check_order(make_likelihood(self.likelihood, self._kind, len(self.classes_)), target)
         X, codes, weight = merge_repeats(self._encoded(X, weight, target), codes, weight)
         task = "binary" if len(self.classes_) == 2 else "multiclass"
         return self._infer(task, X, codes, weight, len(self.classes_))

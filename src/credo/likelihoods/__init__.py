@@ -22,6 +22,8 @@ from credo.likelihoods.mislabelled import mislabelled as mislabelled
 from credo.likelihoods.mixed import Mixed as Mixed
 from credo.likelihoods.negative_binomial import NegativeBinomial as NegativeBinomial
 from credo.likelihoods.negative_binomial import negative_binomial as negative_binomial
+from credo.likelihoods.ordinal import Ordinal as Ordinal
+from credo.likelihoods.ordinal import ordinal as ordinal
 from credo.likelihoods.poisson import Poisson as Poisson
 from credo.likelihoods.poisson import poisson as poisson
 from credo.likelihoods.student_t import StudentT as StudentT

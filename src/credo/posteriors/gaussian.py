@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from credo.core.capabilities import IndependentSpread, MarginalPosterior, ask, offers
+from credo.core.capabilities import IndependentSpread, LogitLikelihood, MarginalPosterior, ask, offers
 from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.parts import Arrays, chosen, replaced
@@ -123,6 +123,8 @@ class GaussianWeights(WeightPosterior):
             return super().outputs(key, model, inputs, num)
         if self.mode == "probit" and model.likelihood.kind != "classes":
             raise Refusal('mode="probit" is for classes; for real and count targets take "linearised" or "sampled".')
+        if self.mode == "probit" and not ask(model.likelihood, LogitLikelihood).logits:
+            raise Refusal('mode="probit" is for outputs that are logits of classes; take "linearised" or "sampled".')
         members, draws = self.num_draws(num)
         keys = jax.random.split(key, members * draws).reshape(members, draws)
         values = jax.lax.map(lambda pair: self._member(model, inputs, *pair), (keys, jnp.arange(members)))

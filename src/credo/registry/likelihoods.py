@@ -13,10 +13,12 @@ class LikelihoodRow(Part):
 
     Attributes:
         tasks: what targets it describes; the first row of a task is its default.
+        ordered: are its classes in order?
         numpy: may it be exported as numbers for NumPy (`storage/export/portable`)? Every one may as a program.
     """
 
     tasks: tuple[str, ...]
+    ordered: bool = False
     numpy: bool = True
 
 
@@ -46,6 +48,10 @@ LIKELIHOODS = Table("likelihood", (
     LikelihoodRow(
         "categorical", "credo.likelihoods.categorical:categorical", "Several classes: softmax of the outputs.",
         "Categorical", "categorical", ("binary", "multiclass"),
+    ),
+    LikelihoodRow(
+        "ordinal", "credo.likelihoods.ordinal:ordinal", "Classes in order, such as grades: cut points on one output.",
+        "Ordinal", "ordinal", ("multiclass",), ordered=True,
     ),
     LikelihoodRow(
         "mislabelled", "credo.likelihoods.mislabelled:mislabelled", "Classes of which a share is labelled wrongly.",

@@ -20,6 +20,7 @@ from credo.errors import InputError
 from credo.likelihoods.defaults import default_likelihood
 from credo.registry import LIKELIHOODS, NETWORKS, PRIORS, TASKS, did_you_mean, find, likelihoods_of
 from credo.tables.encode.encoder import TableEncoder
+from credo.tables.read import parse
 from credo.tables.words import built, name_and_rest, parts
 
 METHOD = "bayes_by_backprop"
@@ -214,6 +215,7 @@ def _likelihood(encoder: TableEncoder, text: Any, noise: Any) -> Any:
         likelihood = _centred(likelihood, encoder)
         return likelihood if noise is None else _with_noise(likelihood, noise, encoder)
     likelihood = _centred(parse_likelihood(text, task, len(classes or ())), encoder)
+    check_order(likelihood, encoder.target_encoder)
     return likelihood if noise is None else _with_noise(likelihood, noise, encoder)
 
 
@@ -223,6 +225,16 @@ def _centred(likelihood: Any, encoder: TableEncoder) -> Any:
     if encoder.task != "count":
         return likelihood
     return dataclasses.replace(likelihood, offset=float(np.log(encoder.count_mean)))
+
+
+def check_order(likelihood: Any, target: Any) -> None:
+    """A sentence where the likelihood is of classes in order, and those of the target have none."""
+    row = LIKELIHOODS.row_of(likelihood)
+    if row is not None and row.ordered and not target.numbers:
+        raise InputError(
+            f"{row.name} is for classes that are numbers in order, such as grades, and those of '{target.name}' are "
+            f"{parse.listed(target.classes)}: number them in their order, or take categorical."
+        )
 
 
 def parse_likelihood(text: Any, task: str = "regression", num_classes: int = 0, names: Sequence[str] = ()) -> Any:

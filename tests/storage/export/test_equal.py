@@ -15,7 +15,7 @@ from exported import KEY, TARGETS
 LEVELS = (0.001, 0.05, 0.5, 0.6, 0.95, 0.999)
 DRAWS = 5
 CORRECTED = "corrected "  # by what rows that training did not see said
-CLASSES = {"bernoulli": 2, "categorical": 3, "mislabelled": 3}
+CLASSES = {"bernoulli": 2, "categorical": 3, "mislabelled": 3, "ordinal": 3}
 OUTPUTS = {"categorical": 3, "mislabelled": 3, "heteroscedastic": 2, "heteroscedastic_t": 2}
 
 
@@ -34,7 +34,7 @@ def fitted(name, weights=(0.1, 0.3, 0.2, 0.15, 0.25)):
     likelihood, values = name.removeprefix(CORRECTED), rows()
     number, width = len(values), OUTPUTS.get(likelihood, 1)
     build = getattr(credo.likelihoods, likelihood)
-    made = build(3) if likelihood in ("categorical", "mislabelled") else build()
+    made = build(3) if likelihood in ("categorical", "mislabelled", "ordinal") else build()
     network = credo.networks.mlp([])
     inputs = np.eye(number, dtype=np.float32)
     targets = made.prepare(TARGETS[likelihood][:number])

@@ -43,6 +43,11 @@ def test_classes_and_weighted_draws(tmp_path):
     same(*both(drawn("categorical", weights=weights), tmp_path / "p"))
 
 
+@pytest.mark.parametrize("likelihood", ["ordinal"])
+def test_likelihoods_with_formulas_of_their_own(likelihood, tmp_path):
+    same(*both(drawn(likelihood, draws=3), tmp_path / "p", block=40))
+
+
 @pytest.mark.full
 def test_counts(tmp_path):
     same(*both(drawn("poisson"), tmp_path / "p"))

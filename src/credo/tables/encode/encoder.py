@@ -97,6 +97,11 @@ class TableEncoder:
         return self.target_encoder.classes if isinstance(self.target_encoder, ClassTarget) else None
 
     @property
+    def ordered(self) -> bool:
+        """Do the classes look like grades (see `ClassTarget.ordered`)? False where there are none."""
+        return isinstance(self.target_encoder, ClassTarget) and self.target_encoder.ordered
+
+    @property
     def feature_names(self) -> tuple[str, ...]:
         """The names of the input features, in order."""
         return tuple(name for column in self.columns for name in column.names)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 TASKS = ("auto", "regression", "classification", "binary", "multiclass", "count")
 MOST_CODES = 10
 ROWS_PER_CODE = 10
+FEWEST_GRADES = 3
+MOST_SPREAD = 1.5  # places from the first to the last grade, for each grade that is there
 # Float32 holds whole numbers exactly up to here.
 LARGEST_COUNT = 2**24
 
@@ -166,6 +168,23 @@ class ClassTarget:
     def task(self) -> str:
         """With two classes "binary", else "multiclass"."""
         return "binary" if len(self.classes) == 2 else "multiclass"
+
+    @property
+    def numbers(self) -> bool:
+        """Are all classes numbers, whose order is that of their places?"""
+        return all(isinstance(label, int | float) and not isinstance(label, bool) for label in self.classes)
+
+    @property
+    def ordered(self) -> bool:
+        """Do the classes look like grades: at least 3 whole numbers that follow one another, with few gaps?
+
+        Example:
+            >>> [ClassTarget("y", c).ordered for c in ((3, 4, 5, 7), (1, 10, 100), ("a", "b", "c"), (0, 1))]
+            [True, False, False, False]
+        """
+        if len(self.classes) < FEWEST_GRADES or not self.numbers or any(float(c) != int(c) for c in self.classes):
+            return False
+        return float(self.classes[-1]) - float(self.classes[0]) + 1 <= MOST_SPREAD * len(self.classes)
 
     @classmethod
     def learn(cls, frame: pd.DataFrame, name: str) -> ClassTarget:

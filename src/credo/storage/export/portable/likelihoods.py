@@ -15,6 +15,7 @@ from credo.core.densities import (
     negative_binomial_log_prob,
     negative_binomial_variance,
     normal_log_prob,
+    ordinal_log_probs,
     overdispersion,
     poisson_cdf,
     poisson_log_prob,
@@ -105,13 +106,14 @@ class CountDraws:
 
 
 class ClassDraws:
-    """Classes: `bernoulli`, `categorical`, and `mislabelled` with a share of random labels."""
+    """Classes: `bernoulli`, `categorical`, `mislabelled` with a share of random labels, and `ordinal`."""
 
     kind = "classes"
 
     def __init__(self, settings: dict[str, Any], arrays: dict[str, np.ndarray]):
         self.name = settings["name"]
         self.logit: Any = _each_draw(arrays, "logit_share")
+        self.thresholds: Any = _each_draw(arrays, "thresholds")
         self.correction = settings.get("correction")
 
     def log_probs(self, outputs: np.ndarray) -> np.ndarray:
@@ -126,6 +128,8 @@ class ClassDraws:
         """The same of the likelihood that was fitted."""
         if self.name == "bernoulli":
             return bernoulli_log_probs(outputs)
+        if self.thresholds is not None:
+            return ordinal_log_probs(outputs, self.thresholds)
         return categorical_log_probs(outputs) if self.logit is None else mislabelled_log_probs(outputs, self.logit)
 
     def entropy(self, outputs: np.ndarray) -> np.ndarray:
