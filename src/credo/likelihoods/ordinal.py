@@ -126,8 +126,8 @@ def ordinal(
     Example:
         >>> import jax.numpy as jnp
         >>> from credo.likelihoods import ordinal
-        >>> ordinal(3, thresholds=(-1.0, 1.0)).mean({}, jnp.zeros((1, 1))).round(3).tolist()
-        [[0.26899999380111694, 0.4620000123977661, 0.26899999380111694]]
+        >>> [round(p, 3) for p in ordinal(3, thresholds=(-1.0, 1.0)).mean({}, jnp.zeros((1, 1)))[0].tolist()]
+        [0.269, 0.462, 0.269]
     """
     num_classes = whole(num_classes, "num_classes", 2)
     scale = positive(prior_scale, "prior_scale")
