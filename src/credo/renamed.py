@@ -41,7 +41,7 @@ MODULES = {
     ("", "tables"): "recipes=model",
     ("training", "storage"): "sealed",
     ("data", "training"): "batches",
-    ("data", "evaluation"): "group_folds",
+    ("data", "core"): "group_folds=folds",
     ("applications", "storage"): "records=atomic_write",
     ("applications", "tables"): "tables=effects",
     ("cli", "tables"): "job score doubts duration utility_file=utility_table train=fitting open=run",

@@ -27,7 +27,6 @@ EVERYWHERE = {"errors", "memory", "registry", "renamed", "runtime"}
 # Parts of a package that stand elsewhere than the rest of it: the longest name that fits counts.
 PARTS = {
     "storage.serialisation": "storage.run_directory",
-    "evaluation.group_folds": "evaluation.baselines",
     **dict.fromkeys(("tables.read", "tables.columns", "tables.rows"), "tables.encode"),
 }
 # Packages beside the layers: they know core and files alone. Who may use them: the first layer that may, and all above.

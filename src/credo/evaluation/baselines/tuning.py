@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from credo.evaluation.group_folds import group_folds
+from credo.core.folds import group_folds
 
 FOLDS = 3
 FEW = 5000  # rows; with more the first fold is enough

@@ -180,7 +180,7 @@ def _folds(rows: int, seed: int, groups: Any = None) -> list[Any]:
     """Places of equal numbers of rows, where one or two rows may be in none; or of whole groups."""
     import numpy as np
 
-    from credo.evaluation.group_folds import group_folds
+    from credo.core.folds import group_folds
 
     if groups is not None:
         return group_folds(groups, FOLDS, seed)
