@@ -28,6 +28,13 @@ class Batch(NamedTuple):
         """Rows that are real."""
         return (self.weight > 0).sum().astype(self.weight.dtype)
 
+    def without(self, left_out: Any) -> "Batch":
+        """All rows but those of a mask [n]: they weigh nothing, and N is the number of the others."""
+        if left_out is None:
+            return self
+        gone = (left_out & (self.weight > 0)).sum()
+        return self._replace(weight=jnp.where(left_out, 0.0, self.weight), num_data=self.num_data - gone)
+
     def total(self, per_row: jax.Array) -> jax.Array:
         """N/M Σ_m w_m v_m: the unbiased estimate of the sum over all data. The only place in credo that scales by N.
 

@@ -27,6 +27,7 @@ class Carry(NamedTuple):
 
     key: jax.Array
     state: PyTree
+    left_out: Any = None  # rows that the member does not see [rows on the device] bool; None: it sees all
 
 
 class BlockLayout(NamedTuple):
@@ -94,6 +95,7 @@ def _first_step(
     batch_size: int, method: Method, model: Model, phase: Phase, plan: Order, data: Batch, carry: Carry
 ) -> tuple[PyTree, Info]:
     key = jax.random.wrap_key_data(carry.key)
+    data = data.without(carry.left_out)
     noise = method.noise(key, model, phase, carry.state)
     batches = _batches(batch_size, phase, data, plan, key, jnp.zeros(1, jnp.int32))
     batch = data if batches is None else take(batches, 0)
@@ -119,6 +121,7 @@ def run_member(
     """`num` steps of one member, from step `start` of phase `number`. Step s of a phase uses the same noise and
     rows however the steps are cut into blocks."""
     step_key, batch_key = phase_keys(carry.key, number)
+    data = data if layout.streamed else data.without(carry.left_out)
     noise_of = jax.vmap(lambda k, s: method.noise(k, model, phase, s), (0, None))
     metrics = jnp.zeros((layout.capacity, len(layout.metrics)), jnp.float32)
     draws = None
@@ -154,7 +157,7 @@ def run_member(
     rounds = -(-num // layout.bulk)
     state, metrics, draws = jax.lax.fori_loop(0, rounds, bulk, (carry.state, metrics, draws))
     named = {name: metrics[:, i] for i, name in enumerate(layout.metrics)}
-    return Output(Carry(carry.key, state), named, draws, all_finite(state))
+    return Output(carry._replace(state=state), named, draws, all_finite(state))
 
 
 @partial(jax.jit, static_argnames="layout")

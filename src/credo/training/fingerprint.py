@@ -20,7 +20,9 @@ WHOLE_BYTES = 2**28  # memory maps up to this size are read whole
 SAMPLE_ROWS = 4096  # of larger ones
 
 
-def fingerprint(config: dict[str, Any], method: Any, model: Any, start: PyTree, source: Any) -> str:
+def fingerprint(
+    config: dict[str, Any], method: Any, model: Any, start: PyTree, source: Any, left_out: np.ndarray | None = None
+) -> str:
     """A digest of the settings, of every number of method, model and start, and of the data.
 
     Functions count by their names: a closure that holds other values under the same name is not told apart.
@@ -28,7 +30,8 @@ def fingerprint(config: dict[str, Any], method: Any, model: Any, start: PyTree, 
     digest = hashlib.sha256(json.dumps(config, sort_keys=True, default=str).encode())
     for thing in (method, model, start):
         _feed(digest, thing)
-    for array in [*jax.tree.leaves(source.inputs), source.targets, source.weight]:
+    masks = [] if left_out is None else [left_out]
+    for array in [*jax.tree.leaves(source.inputs), source.targets, source.weight, *masks]:
         _feed_array(digest, array)
     return digest.hexdigest()
 

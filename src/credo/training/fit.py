@@ -8,12 +8,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from credo.core.capabilities import CentredPosterior, PretrainedNetwork, ask, capability
 from credo.core.checks import checked_key, or_none, positive, whole
 from credo.core.method import Method, checked_method, main_phase
 from credo.core.model import Model, checked_model
 from credo.core.network import Variables
-from credo.core.posterior import Posterior
 from credo.core.programs import tidy
 from credo.core.short import Card
 from credo.core.typing import PyTree
@@ -30,9 +28,11 @@ from credo.training.config import describe
 from credo.training.facts import facts, nothing_to_start_from, nothing_under_way
 from credo.training.fingerprint import fingerprint
 from credo.training.host import Host
+from credo.training.left_out import Folds, folds_of, left_out
 from credo.training.loop import BUDGET_SPENT, Event, Loop, points
-from credo.training.placement import Placement, place
+from credo.training.placement import place
 from credo.training.source import Source
+from credo.training.starts import given_start
 from credo.training.status import Status
 from credo.training.warn import warn
 
@@ -217,6 +217,7 @@ def fit(
     batch_size: int | None = None,
     thin: int = 1,
     start: Any = None,
+    folds: Folds | None = None,
     capacity: int | None = None,
     callbacks: Sequence[Callable[[Event], Any]] = (),
     checkpoint: Any = None,
@@ -240,6 +241,8 @@ def fit(
         thin: keep every thin-th draw.
         start: Variables, a parameter tree or a Fit to start from; or a Gaussian posterior, whose spread variational
             methods take up, too.
+        folds: K, or the places of the rows of each of K folds: member m does not see fold m mod K, so that every row
+            has members that can be asked about it (`credo.recalibration.unseen_by_fold`). None: all see all.
         capacity: rows to make room for: fits of fewer rows and the same capacity share one program.
         callbacks: functions of an Event, called after every block; True stops the fit.
         checkpoint: a folder (or Checkpoint) to save to; if it holds this very run, the run goes on from there.
@@ -291,20 +294,23 @@ def fit(
     for part, prepared in stages:
         part.check_weights(prepared, source.weight)
     placement = place(method.members, method.over, all(p.lockstep for p in parts), mesh)
+    mask = None if folds is None else _left_out(folds, method, source, key)
     size = batch_size or (source.num_rows if source.num_rows <= 512 and not source.streamed else 128)
     size = min(size, source.num_rows)
     config = describe(method, model) | {
         "steps": steps, "epochs": epochs, "budget": None if budget is None else seconds(budget), "batch_size": size,
         "thin": thin, "num_data": source.num_rows, "key": np.asarray(jax.random.key_data(key)).tolist(),
     }  # fmt: skip
+    if mask is not None:
+        config["folds"] = len(folds_of(mask))
     loop = Loop(
         stages, source, placement, np.asarray(member_keys(key, len(stages), placement.padded)), steps, epochs,
-        left, size, thin, _start(start, parts[0], method, model, placement),
-        tuple(callbacks), Checkpoint.of(checkpoint), Host(notes=notes), progress,
+        left, size, thin, given_start(_point(start), isinstance(start, Fit), parts[0], method, model, placement),
+        tuple(callbacks), Checkpoint.of(checkpoint), Host(notes=notes), progress, mask,
     )  # fmt: skip
     with memory_told(), locked(None if loop.checkpoint is None else loop.checkpoint.folder):
         if loop.checkpoint is not None:
-            loop.host.fingerprint = fingerprint(config, method, model, loop.start, source)
+            loop.host.fingerprint = fingerprint(config, method, model, loop.start, source, mask)
             saved = loop.checkpoint.newest()
             if saved is not None:
                 check_fingerprint(saved.host.fingerprint, loop.host.fingerprint, loop.checkpoint.folder)
@@ -316,6 +322,18 @@ def fit(
         fitted = checked(fitted, resolved.correction)
     warn(fitted)
     return fitted
+
+
+def _point(start: Any) -> Any:
+    return start.point() if isinstance(start, Fit) else start
+
+
+def _left_out(folds: Folds, method: Method, source: Source, key: jax.Array) -> np.ndarray:
+    """The rows that every member leaves out [member, row]."""
+    if source.streamed:
+        raise Refusal("Rows that are read from disk as they are needed cannot be left out by folds: leave `folds` out.")
+    seed = int(np.asarray(jax.random.key_data(key)).ravel()[-1])
+    return left_out(folds, method.members, source.given, seed, source.kept)
 
 
 def _finish(loop: Loop, config: dict[str, Any], began: float, compiled: float) -> Fit:
@@ -364,34 +382,3 @@ def _finish(loop: Loop, config: dict[str, Any], began: float, compiled: float) -
 def _posterior(method: Method, model: Model, state: Any) -> Any:
     """A posterior that needs no stored draws, as one program instead of many small ones."""
     return method.posterior(model, state, None)
-
-
-def _start(start: Any, first: Method, method: Method, model: Model, placement: Placement) -> Any:
-    """Start variables, or a posterior, with the member axis; None for fresh ones."""
-    if start is None and not ask(model.network, PretrainedNetwork).pretrained:
-        return None
-    given: Any
-    if isinstance(start, Fit):
-        given = start.point()
-        count = jax.tree.leaves(given.params)[0].shape[0]
-    elif isinstance(start, Posterior):
-        if capability(start, CentredPosterior) is None:
-            raise InputError(f"A {type(start).__name__} posterior has no single centre to start from; give its fit.")
-        given = start
-        count = given.members
-    else:
-        count = 1
-    if method.members > 1 and count == 1 and first.several_starts:
-        raise Refusal(
-            f"{type(method).__name__} needs a different start for each of its {method.members} members, and one given "
-            "set of weights would make them all alike: pass a factory instead of an instance, and no start."
-        )
-    if start is None:
-        return None  # the adapter itself starts every member at the given weights
-    if not isinstance(start, Fit | Posterior):
-        variables = start if isinstance(start, Variables) else Variables(start, {})
-        given = jax.tree.map(lambda x: np.asarray(x)[None], variables)
-    if count not in (1, placement.members):
-        raise InputError(f"The start has {count} members but the method has {placement.members}; they must agree.")
-    index = np.minimum(np.arange(placement.padded), count - 1)
-    return jax.tree.map(lambda x: np.asarray(x)[index], given)

@@ -46,19 +46,24 @@ class Event(NamedTuple):
 
 
 @jax.jit
-def start_members(method: Method, model: Model, keys: jax.Array, batch: Batch, start: Any) -> Carry:
-    """Every member before its first step; `start` (Variables or a posterior) has the member axis, or is None."""
+def start_members(
+    method: Method, model: Model, keys: jax.Array, batch: Batch, start: Any, left_out: Any = None
+) -> Carry:
+    """Every member before its first step; `start` (Variables or a posterior) and the rows that are left out have the
+    member axis, or are None."""
 
-    def one(pair: tuple[jax.Array, Any]) -> Carry:
-        key_init, key_method, key_run = jax.random.split(jax.random.wrap_key_data(pair[0]), 3)
-        if pair[1] is None or isinstance(pair[1], Variables):
-            variables = model.init(key_init, batch) if pair[1] is None else pair[1]
-            state = method.init(key_method, model, variables, batch)
+    def one(own: tuple[jax.Array, Any, Any]) -> Carry:
+        key, start, left_out = own
+        seen = batch.without(left_out)
+        key_init, key_method, key_run = jax.random.split(jax.random.wrap_key_data(key), 3)
+        if start is None or isinstance(start, Variables):
+            variables = model.init(key_init, seen) if start is None else start
+            state = method.init(key_method, model, variables, seen)
         else:
-            state = method.init_from(key_method, model, pair[1], batch)
-        return Carry(jax.random.key_data(key_run), state)
+            state = method.init_from(key_method, model, start, seen)
+        return Carry(jax.random.key_data(key_run), state, left_out)
 
-    return jax.lax.map(one, (keys, start))
+    return jax.lax.map(one, (keys, start, left_out))
 
 
 @jax.jit
@@ -85,6 +90,7 @@ class Loop:
     checkpoint: Checkpoint | None
     host: Host
     shown: bool | None = None
+    left_out: np.ndarray | None = None  # rows that each member does not see [member, row]; None: all see all
 
     def __post_init__(self) -> None:
         self.records: dict[tuple[int, int], Record] = {}
@@ -141,8 +147,16 @@ class Loop:
             with precision(before):
                 start = points(before, before_model, self.carry.state)
         with precision(method):
-            carry = start_members(method, model, self.keys[stage], self.data(), start)
+            carry = start_members(method, model, self.keys[stage], self.data(), start, self._left_out())
             self.carry = jax.device_put(carry, self.placement.by_member)
+
+    def _left_out(self) -> np.ndarray | None:
+        """The rows that each member does not see, as they lie on the device and with those that fill it up."""
+        if self.left_out is None:
+            return None
+        index = np.arange(self.placement.padded) % len(self.left_out)
+        missing = self.data().weight.shape[0] - self.left_out.shape[1]
+        return np.pad(self.left_out[index], ((0, 0), (0, missing)))
 
     def state(self) -> Any:
         """The state of every member, without those that only fill up the devices."""
@@ -371,7 +385,7 @@ class Loop:
                 with precision(before):
                     start = points.eval_shape(before, before_model, carry.state)
             with precision(method):
-                carry = start_members.eval_shape(method, model, self.keys[s], self.data(), start)
+                carry = start_members.eval_shape(method, model, self.keys[s], self.data(), start, self._left_out())
         return carry
 
     def _draw_structure(self, stage: int, phase: int) -> Any:

@@ -25,7 +25,8 @@ class Source:
         self.inputs = host_arrays(inputs)
         self.targets = host_targets(model.likelihood, targets)
         self.target_shape = tuple(np.shape(targets)[1:])
-        self.num_rows = len(self.targets)
+        self.num_rows = self.given = len(self.targets)
+        self.kept: np.ndarray | None = None  # which of the given rows weigh something; None: all
         self._check_lengths()
         self.capacity = capacity or 0
         self.weight = _weights(weight, self.num_rows)
@@ -52,6 +53,7 @@ class Source:
                 raise InputError(f"Inputs have {len(x)} rows but targets have {self.num_rows}; they must agree.")
 
     def _drop(self, keep: np.ndarray) -> None:
+        self.kept = keep
         self.inputs = jax.tree.map(lambda x: x[keep], self.inputs)
         self.targets, self.weight = self.targets[keep], self.weight[keep]
         self.num_rows = len(self.targets)

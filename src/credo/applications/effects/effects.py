@@ -159,10 +159,11 @@ def effects(
 
     Example:
         >>> import jax, credo, numpy as np
+        >>> from credo.applications.effects import effects
         >>> x = np.random.default_rng(0).normal(size=(60, 2))
         >>> model = credo.Model(credo.networks.mlp([]), credo.priors.normal(1.0), credo.likelihoods.gaussian(0.1))
         >>> fit = credo.fit(jax.random.key(0), model, (x, 2 * x[:, 0]), "map", steps=500)
-        >>> found = credo.applications.effects.effects(jax.random.key(1), fit, names=["dose", "age"])
+        >>> found = effects(jax.random.key(1), fit, names=["dose", "age"])
         >>> found.order
         ['dose', 'age']
         >>> found.matters is None

@@ -45,8 +45,8 @@ class DeepEnsemble(MAP):
         size: number of members.
         adversarial: ε, the size of the step as a share of each input's range (0.01 in the paper); None: no such step.
         bootstrap: each member sees its own resampled rows.
-        held_out: share of the rows that each member does not learn from, of which half tell it when to stop; None: it
-            does not stop early.
+        held_out: share of the rows that each member does not learn from; None: it does not stop early.
+        aside: how much of that tells nothing, and can be asked about later; the rest tells when to stop.
         units: as in `EarlyStopping`, a number for each row; rows of one number are held out together.
         learning_rate, optimiser, schedule: as in `MAP`.
 
@@ -60,6 +60,7 @@ class DeepEnsemble(MAP):
     adversarial: Any = leaf(default=None)
     bootstrap: bool = False
     held_out: float | None = leaf(default=None)
+    aside: float = leaf(default=0.5)
     units: Any = leaf(default=None)
 
     def __post_init__(self) -> None:
@@ -73,9 +74,9 @@ class DeepEnsemble(MAP):
             return ()
         return (
             EarlyStopping(
-                self.learning_rate, self.optimiser, self.schedule, held_out=0.5 * self.held_out, size=self.size,
-                longest=self.default_steps, units=self.units, by="density",
-                aside=0.5 * self.held_out,
+                self.learning_rate, self.optimiser, self.schedule, held_out=(1 - self.aside) * self.held_out,
+                size=self.size, longest=self.default_steps, units=self.units, by="density",
+                aside=self.aside * self.held_out,
             ),
         )  # fmt: skip
 

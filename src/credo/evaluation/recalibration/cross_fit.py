@@ -1,0 +1,75 @@
+"""What the members of a cross-fit say of the rows that they did not see."""
+
+import math
+from typing import Any
+
+import jax
+import numpy as np
+from scipy.special import logsumexp
+
+from credo.core.batch import bucket, pad_rows
+from credo.core.mixture import flatten
+from credo.core.precision import single
+from credo.core.predict import member_outputs
+from credo.core.tree import take
+from credo.errors import InputError
+from credo.evaluation.recalibration.unseen import Unseen
+from credo.training.left_out import folds_of
+
+MOST = 20_000  # rows that are looked at
+
+
+def unseen_by_fold(fit: Any) -> list[Unseen]:
+    """Draws of a fit with `folds` at the rows of each fold, from the members that left it out.
+
+    Args:
+        fit: the result of `credo.fit(…, folds=K)`, not of a file: its rows are those of its loop.
+
+    Example:
+        >>> import jax, credo, numpy as np
+        >>> x = np.linspace(-1, 1, 40)[:, None]
+        >>> model = credo.Model(credo.networks.mlp([5]), credo.priors.normal(), credo.likelihoods.gaussian(0.1))
+        >>> method = credo.methods.DeepEnsemble(size=4)
+        >>> fit = credo.fit(jax.random.key(0), model, (x, np.sin(3 * x[:, 0])), method, steps=100, folds=2)
+        >>> [part.outputs.shape for part in unseen_by_fold(fit)]
+        [(2, 20, 1), (2, 20, 1)]
+    """
+    loop = fit.loop
+    if loop is None or loop.left_out is None:
+        raise InputError("Only a fit with folds, as credo.fit gave it, has rows that some members did not see.")
+    source, found = loop.source, []
+    folds = folds_of(loop.left_out)
+    for members, rows in folds:
+        rows = rows[:: math.ceil(len(rows) * len(folds) / MOST)]
+        draws = _at(fit, take(fit.posterior, members), jax.tree.map(lambda x, r=rows: np.asarray(x[r]), source.inputs))
+        params, outputs, log_weights = draws
+        shared = np.broadcast_to(log_weights[:, None], outputs.shape[:2])
+        points = len(outputs) == len(members)  # one draw is one member
+        targets, weight = source.targets[rows], source.weight[rows]
+        whole = len(loop.left_out) if points else 0
+        found.append(Unseen(fit.model.likelihood, params, outputs, shared, targets, weight, whole))
+    return found
+
+
+def _at(fit: Any, posterior: Any, inputs: Any) -> tuple[Any, np.ndarray, np.ndarray]:
+    """Likelihood's parameters, outputs [draw, n, out] and log weights [draw] of these members."""
+    rows = len(jax.tree.leaves(inputs)[0])
+    padded = jax.tree.map(lambda x: pad_rows(np.asarray(x), bucket(rows)), inputs)
+    with single():
+        draws = flatten(member_outputs(jax.random.key(0), posterior, fit.model, padded, None))
+    params, outputs, log_weights = jax.tree.map(np.asarray, (draws.params, draws.outputs, draws.log_weights))
+    return params, outputs[:, :rows], log_weights - logsumexp(log_weights)
+
+
+def log_densities(parts: list[Unseen]) -> np.ndarray:
+    """log p(y) of every row of every part, under the mixture of the draws that had not seen it."""
+    found = []
+    for part in parts:
+        each = np.asarray(_log_probs(part.likelihood, part.params, part.outputs, part.targets), np.float64)
+        found.append(logsumexp(each + part.log_weights, axis=0))
+    return np.concatenate(found)
+
+
+@jax.jit
+def _log_probs(likelihood: Any, params: Any, outputs: jax.Array, targets: jax.Array) -> jax.Array:
+    return jax.vmap(likelihood.log_prob, (0, 0, None))(params, outputs, targets)

@@ -1,0 +1,51 @@
+"""Where a fit starts: at given variables, at another fit or at a Gaussian posterior."""
+
+from typing import Any
+
+import jax
+import numpy as np
+
+from credo.core.capabilities import CentredPosterior, PretrainedNetwork, ask, capability
+from credo.core.method import Method
+from credo.core.model import Model
+from credo.core.network import Variables
+from credo.core.posterior import Posterior
+from credo.errors import InputError, Refusal
+from credo.training.placement import Placement
+
+
+def given_start(start: Any, by_member: bool, first: Method, method: Method, model: Model, placement: Placement) -> Any:
+    """Start variables, or a posterior, with the member axis; None for fresh ones.
+
+    Args:
+        start: variables, a tree of parameters, a Gaussian posterior or None.
+        by_member: whether variables have the member axis already, as those of a fit.
+        first: the method of the first stage.
+        method, model, placement: of the fit.
+    """
+    if start is None and not ask(model.network, PretrainedNetwork).pretrained:
+        return None
+    given: Any
+    if by_member:
+        given, count = start, jax.tree.leaves(start.params)[0].shape[0]
+    elif isinstance(start, Posterior):
+        if capability(start, CentredPosterior) is None:
+            raise InputError(f"A {type(start).__name__} posterior has no single centre to start from; give its fit.")
+        given = start
+        count = given.members
+    else:
+        count = 1
+    if method.members > 1 and count == 1 and first.several_starts:
+        raise Refusal(
+            f"{type(method).__name__} needs a different start for each of its {method.members} members, and one given "
+            "set of weights would make them all alike: pass a factory instead of an instance, and no start."
+        )
+    if start is None:
+        return None  # the adapter itself starts every member at the given weights
+    if not by_member and not isinstance(start, Posterior):
+        variables = start if isinstance(start, Variables) else Variables(start, {})
+        given = jax.tree.map(lambda x: np.asarray(x)[None], variables)
+    if count not in (1, placement.members):
+        raise InputError(f"The start has {count} members but the method has {placement.members}; they must agree.")
+    index = np.minimum(np.arange(placement.padded), count - 1)
+    return jax.tree.map(lambda x: np.asarray(x)[index], given)
