@@ -19,6 +19,7 @@ from credo.likelihoods import (
     bernoulli,
     categorical,
     default_likelihood,
+    gamma,
     gaussian,
     heteroscedastic,
     heteroscedastic_t,
@@ -40,6 +41,7 @@ CASES = registered.cases(REAL, COUNTS, LABELS, LABELS) | {
     "gaussian_inferred": (gaussian("inferred"), REAL),
     "student_t_known": (student_t(noise=0.4), REAL),
     "heteroscedastic_t_known": (heteroscedastic_t(df=5.0), REAL),
+    "gamma_known": (gamma(2.0), np.abs(REAL)),
     "mislabelled_known": (mislabelled(3, 0.1), LABELS),
     "ordinal_known": (ordinal(3, (-1.0, 2.0), scaled=True), LABELS),
     "negative_binomial_known": (negative_binomial(2.0), COUNTS),
@@ -138,7 +140,7 @@ def test_only_learned_parameters_change_by_inferring(likelihood, targets):
     assert (inferring != likelihood) == likelihood.point
     targets, params, _ = setting(likelihood, targets)
     plain = getattr(likelihood, "inner", likelihood)  # a corrected likelihood learns what the one inside does
-    modes = [getattr(plain, name, None) for name in ("noise", "dispersion", "tails", "share", "thresholds")]
+    modes = [getattr(plain, name, None) for name in ("noise", "dispersion", "tails", "share", "thresholds", "shape")]
     mode = next((mode for mode in modes if mode is not None), "known")
     assert bool(params) == (mode != "known")
     if likelihood.point:

@@ -14,7 +14,9 @@ def likelihood(row, classes=3):
 
 
 def targets_of(row, numbers, counts, two, several):
-    """The targets among these that the row's likelihood describes."""
+    """The targets among these that the row's likelihood describes; positive numbers are at least 0.1."""
+    if row.positive:
+        return np.abs(numbers) + 0.1
     return {"regression": numbers, "count": counts, "binary": two, "multiclass": several}[row.tasks[-1]]
 
 

@@ -236,6 +236,16 @@ class NamedLikelihood(Protocol):
     learns: str = "noise"
 
 
+class StretchedLikelihood(Protocol):
+    """`stretched(factor)`: the same likelihood with noise so many times as wide, in its own way.
+
+    Default: none; targets are then stretched around the mean (`likelihoods.Stretched`), which would take positive
+    numbers below 0. Used where rows outside of training correct the noise.
+    """
+
+    def stretched(self, factor: Any) -> Any: ...
+
+
 class LogitLikelihood(Protocol):
     """`logits`: False where outputs of classes are no logits, and shrinking them averages nothing.
 

@@ -19,6 +19,10 @@ from credo.core.special import (
 
 WIDEST_LOG_GAP = 40.0  # between cut points of ordered classes
 LOG_E_MINUS_1 = 0.541324854612918
+# Outputs beyond which positive numbers grow linearly, and below which they shrink like 1/f: no row of training is e¹⁰
+# times their mean, and y/μ stays a number of single precision.
+POSITIVE_BOTTOM, POSITIVE_TOP = -20.0, 10.0
+LOG_SPREAD_MOST, LOG_SPREAD_AT_0 = 3.0, -1.6  # largest σ of log y, and the logit of its share at an output of 0
 
 
 def normal_log_prob(z: Any, log_sigma: Any) -> Any:
@@ -32,6 +36,56 @@ def student_t_log_prob(z: Any, log_sigma: Any, df: Any) -> Any:
     # betaln, because the difference of two log Γ loses all digits for large ν
     log_norm = log_sigma + xp.betaln(0.5, 0.5 * df) + 0.5 * xp.log(df)
     return (-0.5 * (df + 1) * xp.log1p(z * z / df) - log_norm).sum(-1)
+
+
+def positive_place(outputs: Any, offset: Any) -> Any:
+    """f + offset between f = −20 and 10, and beyond the logarithm of what grows linearly, or shrinks like 1/f."""
+    xp = namespace(outputs)
+    above, below = xp.maximum(outputs - POSITIVE_TOP, 0), xp.maximum(POSITIVE_BOTTOM - outputs, 0)
+    return xp.clip(outputs, POSITIVE_BOTTOM, POSITIVE_TOP) + xp.log1p(above) - xp.log1p(below) + offset
+
+
+def positive_slope(outputs: Any) -> Any:
+    """d place/df: 1 between f = −20 and 10."""
+    xp = namespace(outputs)
+    return 1 / (1 + xp.maximum(outputs - POSITIVE_TOP, 0) + xp.maximum(POSITIVE_BOTTOM - outputs, 0))
+
+
+def log_above(y: Any, zero: Any) -> Any:
+    """log(y − zero); where single precision cannot tell y from zero, that of the smallest difference it can."""
+    xp = namespace(y, zero)
+    return xp.log(xp.maximum(y - zero, xp.maximum(6e-8 * xp.abs(zero), 1e-30)))
+
+
+def log_spread(raw: Any, least: Any) -> Any:
+    """σ = least + (3 − least) s(a − 1.6), with s the logistic function."""
+    return least + (LOG_SPREAD_MOST - least) * namespace(raw).expit(raw + LOG_SPREAD_AT_0)
+
+
+def log_normal_log_prob(log_y: Any, centre: Any, sigma: Any) -> Any:
+    """−½ ((log y − m)/σ)² − log σ − log y − ½ log 2π, summed over the entries of y."""
+    xp = namespace(log_y, centre, sigma)
+    return normal_log_prob((log_y - centre) / sigma, xp.log(sigma) + log_y)
+
+
+def log_normal_cdf(log_y: Any, centre: Any, sigma: Any) -> Any:
+    """Φ((log y − m)/σ)."""
+    return namespace(log_y, centre, sigma).ndtr((log_y - centre) / sigma)
+
+
+def gamma_log_prob(log_y: Any, eta: Any, log_shape: Any) -> Any:
+    """α log(α y/μ) − α y/μ − log y − log Γ(α), summed over the entries of y."""
+    shape = namespace(log_shape).exp(log_shape)
+    # with log Γ(α) by Stirling's formula and its error, terms that cancel for large α are gone
+    misfit = shape * deviance(log_y - eta) + stirling_error(shape)
+    return (0.5 * log_shape - misfit - log_y - HALF_LOG_2PI).sum(-1)
+
+
+def gamma_cdf(log_y: Any, eta: Any, log_shape: Any) -> Any:
+    """P(α, α y/μ), the regularised lower incomplete gamma function."""
+    xp = namespace(log_y, eta, log_shape)
+    scaled = xp.exp(xp.minimum(log_shape + log_y - eta, 40.0))
+    return 1 - gammaincc(xp.exp(log_shape) + xp.zeros_like(scaled), scaled)
 
 
 def poisson_log_prob(eta: Any, y: Any) -> Any:

@@ -15,7 +15,9 @@ from credo.estimators.build import make_likelihood
 from credo.estimators.frames import target_names
 from credo.estimators.rows import Standard, merge_repeats
 from credo.likelihoods.base import ScaleNoise
+from credo.likelihoods.positive import PositiveOutput
 from credo.tables.encode.targets import RegressionTarget
+from credo.tables.model import check_positive
 
 
 class BayesianRegressor(RegressorMixin, BayesianEstimator):
@@ -67,10 +69,13 @@ class BayesianRegressor(RegressorMixin, BayesianEstimator):
         X, y, weight = self._checked(X, y, sample_weight, multi_output=True, y_numeric=True, ensure_min_samples=2)
         y = np.asarray(y, np.float64)
         names = target_names(given, 1 if y.ndim == 1 else y.shape[1])
-        target = RegressionTarget(names, (0.0,) * len(names), (1.0,) * len(names))
+        lowest = tuple(map(float, y.reshape(len(y), -1).min(0)))
+        target = RegressionTarget(names, (0.0,) * len(names), (1.0,) * len(names), lowest=lowest)
         X, y, weight = merge_repeats(self._encoded(X, weight, target), y, weight)
         columns = y.reshape(len(y), -1)
-        real = self.likelihood is None or make_likelihood(self.likelihood, self._kind).kind == "real"
+        likelihood = make_likelihood(self.likelihood, self._kind, method=self.method)
+        check_positive(likelihood, target)
+        real = likelihood.kind == "real"
         scaled = self.standardise and real
         self.target_scale_ = Standard.learn(columns, weight) if scaled else Standard.identity(columns.shape[1])
         targets = self.target_scale_.apply(columns).reshape(y.shape)
@@ -125,7 +130,9 @@ class BayesianRegressor(RegressorMixin, BayesianEstimator):
 
 
 def _in_units(likelihood: Any, scale: Standard) -> Any:
-    """The likelihood of standardised targets: a known noise is a fact in the units of y."""
+    """The likelihood of standardised targets: a known noise is a fact in the units of y, and so is where 0 lies."""
+    if isinstance(likelihood, PositiveOutput) and (np.asarray(scale.shift) > 0).all():
+        return likelihood.standardised(*(np.squeeze(x) for x in scale))
     if not isinstance(likelihood, ScaleNoise) or likelihood.noise != "known":
         return likelihood
     return dataclasses.replace(likelihood, scale=np.float32(likelihood.scale / scale.scale))

@@ -11,12 +11,16 @@ from credo.likelihoods.defaults import default_likelihood as default_likelihood
 from credo.likelihoods.from_log_prob import ClassesFromLogProb as ClassesFromLogProb
 from credo.likelihoods.from_log_prob import FromLogProb as FromLogProb
 from credo.likelihoods.from_log_prob import from_log_prob as from_log_prob
+from credo.likelihoods.gamma import Gamma as Gamma
+from credo.likelihoods.gamma import gamma as gamma
 from credo.likelihoods.gaussian import Gaussian as Gaussian
 from credo.likelihoods.gaussian import gaussian as gaussian
 from credo.likelihoods.heteroscedastic import Heteroscedastic as Heteroscedastic
 from credo.likelihoods.heteroscedastic import heteroscedastic as heteroscedastic
 from credo.likelihoods.heteroscedastic_t import HeteroscedasticT as HeteroscedasticT
 from credo.likelihoods.heteroscedastic_t import heteroscedastic_t as heteroscedastic_t
+from credo.likelihoods.log_normal import LogNormalNoise as LogNormalNoise
+from credo.likelihoods.log_normal import log_normal as log_normal
 from credo.likelihoods.mislabelled import Mislabelled as Mislabelled
 from credo.likelihoods.mislabelled import mislabelled as mislabelled
 from credo.likelihoods.mixed import Mixed as Mixed

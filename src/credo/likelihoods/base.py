@@ -218,6 +218,13 @@ def checked_offset(offset: float) -> float:
     return float(offset)
 
 
+def finite_number(value: float, name: str) -> float:
+    """A builder's finite number."""
+    if not isinstance(value, int | float | np.number) or not math.isfinite(value):
+        raise InputError(f"{name} must be a finite number, got {value!r}.")
+    return float(value)
+
+
 def log_normal_parameters(prior_loc: float, prior_scale: float) -> tuple[float, float]:
     """The checked mean and standard deviation of a log-normal prior."""
     if not isinstance(prior_loc, int | float | np.number) or not math.isfinite(prior_loc):

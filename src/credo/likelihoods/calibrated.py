@@ -83,7 +83,7 @@ class Corrected:
 class Stretched(Corrected):
     """y = m + s (y₀ − m) with y₀ from the inner likelihood and m = E[y₀ | f]: noise s times as wide.
 
-    inner: a likelihood of numbers that is a location and a scale, which all of credo's are.
+    inner: a likelihood of numbers that is a location and a scale; those of positive numbers have their own `stretched`.
     factor: s, one number or one for each entry of y.
     """
 

@@ -13,11 +13,13 @@ class LikelihoodRow(Part):
 
     Attributes:
         tasks: what targets it describes; the first row of a task is its default.
+        positive: does it describe numbers above 0 alone?
         ordered: are its classes in order?
         numpy: may it be exported as numbers for NumPy (`storage/export/portable`)? Every one may as a program.
     """
 
     tasks: tuple[str, ...]
+    positive: bool = False
     ordered: bool = False
     numpy: bool = True
 
@@ -40,6 +42,16 @@ LIKELIHOODS = Table("likelihood", (
         "heteroscedastic_t", "credo.likelihoods.heteroscedastic_t:heteroscedastic_t",
         "Numbers with heavy-tailed noise whose size depends on the inputs.",
         "HeteroscedasticT", "heteroscedastic_t:5", ("regression",),
+    ),
+    LikelihoodRow(
+        "log_normal", "credo.likelihoods.log_normal:log_normal",
+        "Positive numbers with errors in per cent, whose size depends on the inputs.",
+        "LogNormalNoise", "log_normal:0.01", ("regression",), positive=True,
+    ),
+    LikelihoodRow(
+        "gamma", "credo.likelihoods.gamma:gamma",
+        "Positive numbers whose standard deviation is a share of their mean.",
+        "Gamma", "gamma:4", ("regression",), positive=True,
     ),
     LikelihoodRow(
         "bernoulli", "credo.likelihoods.bernoulli:bernoulli", "Two classes: the logistic of one output.",

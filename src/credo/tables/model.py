@@ -18,6 +18,7 @@ from credo.core.network import Network
 from credo.core.tree import size
 from credo.errors import InputError
 from credo.likelihoods.defaults import default_likelihood
+from credo.likelihoods.positive import PositiveOutput
 from credo.registry import LIKELIHOODS, NETWORKS, PRIORS, TASKS, did_you_mean, find, likelihoods_of
 from credo.tables.encode.encoder import TableEncoder
 from credo.tables.read import parse
@@ -212,19 +213,32 @@ def _likelihood(encoder: TableEncoder, text: Any, noise: Any) -> Any:
     task, classes = encoder.task, encoder.classes
     if text is None:
         likelihood = default_likelihood(task, len(classes) if task == "multiclass" and classes else None)
-        likelihood = _centred(likelihood, encoder)
+        likelihood = _placed(likelihood, encoder)
         return likelihood if noise is None else _with_noise(likelihood, noise, encoder)
-    likelihood = _centred(parse_likelihood(text, task, len(classes or ())), encoder)
+    likelihood = _placed(parse_likelihood(text, task, len(classes or ())), encoder)
     check_order(likelihood, encoder.target_encoder)
     return likelihood if noise is None else _with_noise(likelihood, noise, encoder)
 
 
-def _centred(likelihood: Any, encoder: TableEncoder) -> Any:
-    """Counts with their mean as the rate of an output of 0: priors are centred there, and large counts are no further
-    away than small ones."""
+def _placed(likelihood: Any, encoder: TableEncoder) -> Any:
+    """Counts and positive numbers with their mean at an output of 0: priors are centred there, and large counts are no
+    further away than small ones."""
+    if isinstance(likelihood, PositiveOutput):
+        check_positive(likelihood, encoder.target_encoder)
+        return likelihood.standardised(encoder.target_shift, encoder.target_scale)
     if encoder.task != "count":
         return likelihood
     return dataclasses.replace(likelihood, offset=float(np.log(encoder.count_mean)))
+
+
+def check_positive(likelihood: Any, target: Any) -> None:
+    """A sentence where the likelihood is of numbers above 0, and training rows of the target have others."""
+    for name, lowest in zip(target.names, target.lowest):
+        if isinstance(likelihood, PositiveOutput) and not lowest > 0:
+            raise InputError(
+                f"A {type(likelihood).__name__} describes numbers above 0, and '{name}' has {lowest:g}: take another "
+                "likelihood, or leave such rows out."
+            )
 
 
 def check_order(likelihood: Any, target: Any) -> None:

@@ -16,7 +16,7 @@ LEVELS = (0.001, 0.05, 0.5, 0.6, 0.95, 0.999)
 DRAWS = 5
 CORRECTED = "corrected "  # by what rows that training did not see said
 CLASSES = {"bernoulli": 2, "categorical": 3, "mislabelled": 3, "ordinal": 3}
-OUTPUTS = {"categorical": 3, "mislabelled": 3, "heteroscedastic": 2, "heteroscedastic_t": 2}
+OUTPUTS = {"categorical": 3, "mislabelled": 3, "heteroscedastic": 2, "heteroscedastic_t": 2, "log_normal": 2}
 
 
 def rows():
@@ -102,6 +102,8 @@ def answer(prediction, what, targets):
         others = {"classes": (0,), "counts": (0, 2, 40, 30_000, 1e9), "real": (0, 2, -40, 30_000, -1e9)}[
             prediction.kind
         ]
+        if prediction.kind == "real" and targets.min() > 0:
+            others = np.abs(others)  # positive numbers have no density elsewhere
         return np.stack([found(y) for y in (targets, *(np.full_like(targets, y) for y in others))])
     return found() if callable(found) else found
 

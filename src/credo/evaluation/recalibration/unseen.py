@@ -12,6 +12,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
+from credo.core.capabilities import StretchedLikelihood, capability
 from credo.core.likelihood import Likelihood
 from credo.core.typing import PyTree
 from credo.likelihoods import Mixed, Overdispersed, Stretched, Tempered
@@ -83,6 +84,9 @@ def with_settings(likelihood: Any, settings: dict[str, Any]) -> Any:
     if "heat" in settings:
         log_frequencies = np.log(np.asarray(settings["frequencies"], np.float64)).tolist()
         return Tempered(likelihood, settings["heat"], settings["share"], tuple(log_frequencies))
+    able = capability(likelihood, StretchedLikelihood)
+    if able is not None:
+        return able.stretched(settings["factor"])
     kind = Overdispersed if likelihood.kind == "counts" else Stretched
     return kind(likelihood, settings["factor"])
 

@@ -102,6 +102,11 @@ class TableEncoder:
         return isinstance(self.target_encoder, ClassTarget) and self.target_encoder.ordered
 
     @property
+    def positive(self) -> bool:
+        """Are all targets of the training rows numbers above 0? False for classes and counts."""
+        return isinstance(self.target_encoder, RegressionTarget) and self.target_encoder.positive
+
+    @property
     def feature_names(self) -> tuple[str, ...]:
         """The names of the input features, in order."""
         return tuple(name for column in self.columns for name in column.names)

@@ -106,6 +106,7 @@ class RegressionTarget:
     shift: tuple[float, ...]
     scale: tuple[float, ...]
     forms: tuple[str, ...] = config.added(())  # how texts write the numbers; empty: all plain
+    lowest: tuple[float, ...] = config.added(())  # of the training rows; empty: not known
 
     def __post_init__(self) -> None:
         if not len(self.names) == len(self.shift) == len(self.scale) > 0:
@@ -114,27 +115,33 @@ class RegressionTarget:
             raise ValueError("has unknown forms of numbers")
         if not all(scale > 0.0 for scale in self.scale):
             raise ValueError("has a scale that is not positive")
+        if len(self.lowest) not in (0, len(self.names)):
+            raise ValueError("has settings of unequal lengths")
 
     @property
     def task(self) -> str:
         """Always "regression"."""
         return "regression"
 
+    @property
+    def positive(self) -> bool:
+        """Is every number of the training rows above 0?"""
+        return bool(self.lowest) and min(self.lowest) > 0
+
     @classmethod
     def learn(cls, frame: pd.DataFrame, names: tuple[str, ...], weights: np.ndarray | None) -> RegressionTarget:
-        """Learn mean and standard deviation in float64."""
-        pairs = []
+        """Learn mean, standard deviation and smallest number in float64."""
+        found = []
         forms = _target_forms(frame, names)
         for name, form in zip(names, forms):
-            shift, scale = weighted.mean_and_std(_target_numbers(frame, name, form), weights)
+            values = _target_numbers(frame, name, form)
+            shift, scale = weighted.mean_and_std(values, weights)
             if not scale > 0.0:
                 raise _constant(name, f"{shift:g}")
             check_scale(name, scale)
-            pairs.append((shift, scale))
-        plain = set(forms) == {number_forms.PLAIN}
-        return cls(
-            names, tuple(shift for shift, _ in pairs), tuple(scale for _, scale in pairs), () if plain else forms
-        )
+            found.append((float(shift), float(scale), float(values.min())))
+        shifts, scales, lowest = zip(*found)
+        return cls(names, shifts, scales, () if set(forms) == {number_forms.PLAIN} else forms, lowest)
 
     def notes(self, frame: pd.DataFrame) -> list[str]:
         """Sentences on rows of this table that lie far from all others."""

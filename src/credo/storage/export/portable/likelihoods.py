@@ -10,6 +10,12 @@ from credo.core.densities import (
     bernoulli_log_probs,
     categorical_entropy,
     categorical_log_probs,
+    gamma_cdf,
+    gamma_log_prob,
+    log_above,
+    log_normal_cdf,
+    log_normal_log_prob,
+    log_spread,
     mislabelled_log_probs,
     negative_binomial_cdf,
     negative_binomial_log_prob,
@@ -19,6 +25,7 @@ from credo.core.densities import (
     overdispersion,
     poisson_cdf,
     poisson_log_prob,
+    positive_place,
     student_t_log_prob,
     tempered_log_probs,
 )
@@ -30,6 +37,7 @@ class RealDraws:
     """Numbers: `gaussian`, `student_t`, and both with noise that the network predicts; outputs are [draw, n, out]."""
 
     kind = "real"
+    zero: Any = None  # numbers may be any
 
     def __init__(self, settings: dict[str, Any], arrays: dict[str, np.ndarray]):
         self.floor = settings.get("floor")
@@ -64,6 +72,49 @@ class RealDraws:
         centre, sigma = self.parts(outputs)
         z, log_sigma = (y - centre) / sigma, np.log(sigma)
         return normal_log_prob(z, log_sigma) if self.df is None else student_t_log_prob(z, log_sigma, self.df)
+
+
+class PositiveDraws:
+    """Numbers above 0: `log_normal` and `gamma`; outputs are [draw, n, out]."""
+
+    kind = "real"
+
+    def __init__(self, settings: dict[str, Any], arrays: dict[str, np.ndarray]):
+        self.zero, self.offset = np.asarray(settings["zero"], float), np.asarray(settings["offset"], float)
+        self.least = settings.get("least")
+        self.factor = np.asarray(settings.get("factor", 1.0))  # spread of log y is so many times as wide
+        self.log_shape: Any = _each_draw(arrays, "log_shape")  # of the gamma, None for the log-normal
+
+    def parts(self, outputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The logarithm of the mean and log α of a gamma, centre and σ of the logarithm of a log-normal."""
+        if self.log_shape is not None:
+            return positive_place(outputs, self.offset), self.log_shape
+        half = outputs.shape[-1] // 2
+        sigma = self.factor * log_spread(outputs[..., half:], self.least)
+        return positive_place(outputs[..., :half], self.offset), sigma
+
+    def mean(self, outputs: np.ndarray) -> np.ndarray:
+        """E[y | f]."""
+        place, spread = self.parts(outputs)
+        return self.zero + np.exp(place + (0.5 * spread**2 if self.log_shape is None else 0.0))
+
+    def variance(self, outputs: np.ndarray) -> np.ndarray:
+        """Var[y | f]."""
+        place, spread = self.parts(outputs)
+        if self.log_shape is None:
+            return np.exp(2 * place + spread**2) * np.expm1(spread**2)
+        return np.exp(2 * place - spread)
+
+    def cdf(self, outputs: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """P(Y ≤ y | f)."""
+        formula = log_normal_cdf if self.log_shape is None else gamma_cdf
+        return np.where(y > self.zero, formula(log_above(y, self.zero), *self.parts(outputs)), 0.0)
+
+    def log_prob(self, outputs: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """log p(y | f) [draw, n], summed over the entries of y."""
+        formula = log_normal_log_prob if self.log_shape is None else gamma_log_prob
+        each = formula(log_above(y, self.zero), *self.parts(outputs))
+        return np.where((y < self.zero).any(-1), -np.inf, each)
 
 
 class CountDraws:
@@ -147,10 +198,12 @@ class ClassDraws:
 class StackDraws:
     """Draws of several likelihoods, one after another; each part's outputs are padded with zeros to the widest."""
 
+    zero: Any = None
+
     def __init__(self, kind: str, settings: dict[str, Any], arrays: dict[str, np.ndarray], times: int):
         self.kind, self.widths = kind, settings["outputs"]
         self.ends = np.cumsum([0, *settings["draws"]]) * times
-        self.parts = [KINDS[kind](own, of_part(arrays, c)) for c, own in enumerate(settings["parts"])]
+        self.parts = [_plain_draws(kind, own, of_part(arrays, c)) for c, own in enumerate(settings["parts"])]
 
     def _each(self, asked: Callable[[Any, np.ndarray], np.ndarray], outputs: np.ndarray) -> np.ndarray:
         """What each part answers for its own draws and outputs."""
@@ -190,7 +243,12 @@ def likelihood_of_draws(kind: str, settings: dict[str, Any], arrays: dict[str, n
     repeated = {name: np.repeat(x, times, axis=0) for name, x in arrays.items() if "likelihood/" in name}
     if settings["name"] == "stack":
         return StackDraws(kind, settings, repeated, times)
-    return KINDS[kind](settings, repeated)
+    return _plain_draws(kind, settings, repeated)
+
+
+def _plain_draws(kind: str, settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
+    """Draws of one likelihood."""
+    return PositiveDraws(settings, arrays) if settings["name"] in POSITIVE else KINDS[kind](settings, arrays)
 
 
 def _each_draw(arrays: dict[str, np.ndarray], name: str) -> np.ndarray | None:
@@ -199,4 +257,5 @@ def _each_draw(arrays: dict[str, np.ndarray], name: str) -> np.ndarray | None:
     return None if found is None else found.astype(float)[:, None, :]
 
 
+POSITIVE = ("log_normal", "gamma")
 KINDS: dict[str, Any] = {each.kind: each for each in (RealDraws, CountDraws, ClassDraws)}

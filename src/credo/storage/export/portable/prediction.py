@@ -16,6 +16,7 @@ from credo.tables.encode.levels import Unknown, outputs_at_levels, repeats
 CHUNK_BYTES = 2**26
 STEPS = 200  # at most; ten are the rule
 CLOSE = 1e-10  # to the level
+LOGS = 600.0  # to either side of the mean of positive numbers
 NARROW = 1e-15  # between ends that are one, where the distribution function jumps past the level
 
 
@@ -97,8 +98,11 @@ class Mixture:
         return found
 
     def _scale(self, outputs: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-        """y = mean + spread · u/(1 − u²) of u in (−1, 1) reaches every number, so that there is no bracket to find."""
-        found = self._moments(outputs)
+        """y = mean + spread · u/(1 − u²) of u in (−1, 1) reaches every number, so that there is no bracket to find; of
+        positive numbers their logarithm does so."""
+        found, zero = self._moments(outputs), self.likelihood.zero
+        if zero is not None:
+            return lambda u: zero + (found["mean"] - zero) * np.exp(np.clip(u / (1.0 - u * u), -LOGS, LOGS))
         spread = np.clip(np.sqrt(found["aleatoric"] + found["epistemic"]), 1e-6, 1e12)
 
         def at(u: np.ndarray) -> np.ndarray:
