@@ -2,6 +2,7 @@
 
 import json
 
+import jax
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -92,6 +93,22 @@ def test_a_run_in_memory_is_the_one_on_disk(ours, messy, folder):
     assert "deep_ensemble on price" in repr(read)
     with pytest.raises(InputError, match="has no folder"):
         run.report()
+
+
+def test_members_on_several_devices_predict_as_they_do_from_disk(messy, tmp_path):
+    """Quantiles by bisection show the last digit, in which a program that is spread over devices may differ."""
+    options = OPTIONS | {"settings": {"size": 4, "likelihood": "heteroscedastic_t:5"}}
+    run = credo.tables.fit(messy, "price", **options, **MESSY, out=tmp_path / "run")
+    assert {len(x.sharding.device_set) for x in jax.tree.leaves(run.fit.posterior)} == {1}
+    read = credo.tables.load(tmp_path / "run")
+    pd.testing.assert_frame_equal(run.predict(messy), read.predict(messy), check_exact=True)
+    assert held_out_log_likelihood(run) == held_out_log_likelihood(read)
+    assert run.metrics["test_log_likelihood"] == pytest.approx(held_out_log_likelihood(read), rel=1e-12)
+
+
+def held_out_log_likelihood(run):
+    held = run_data(run)
+    return float(held.predictive.log_prob(held.targets).mean())
 
 
 class Polars:

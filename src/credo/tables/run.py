@@ -27,6 +27,7 @@ from credo.tables.read.source import read_source, table_name
 from credo.tables.score import prediction_frame, predictive_at, scores_with_intervals
 from credo.tables.summary import finite, summary_lines
 from credo.tables.utility_table import read_utility
+from credo.training.placement import on_one_device
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,6 +67,9 @@ class Run(SavedRun):
     """
 
     notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.fit.posterior = on_one_device(self.fit.posterior)  # where a run that is loaded has it: to the last digit
 
     def save(self, folder: str | os.PathLike[str], keep: tuple[str, ...] = ()) -> Self:
         """Write the run directory, and return the run that lies there.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -14,6 +15,7 @@ from credo.evaluation.metrics.scores import summarise, summarise_with_intervals
 from credo.tables.encode.encoder import Arrays, TableEncoder
 from credo.tables.encode.scale import on_scale, true_targets
 from credo.tables.encode.unseen import predict_unseen
+from credo.training.placement import on_one_device
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +32,7 @@ def predictive_at(
     fit: Any, encoder: TableEncoder, inputs: np.ndarray, seed: int = 0, num_samples: int | None = None
 ) -> Predictive:
     """The predictive distribution at encoded inputs, on the scale of the table."""
-    key = prediction_key(seed)
+    key, fit = prediction_key(seed), dataclasses.replace(fit, posterior=on_one_device(fit.posterior))
     return on_scale(
         predict_unseen(lambda rows: predict(key, fit, rows, num_samples=num_samples), encoder, inputs), encoder
     )

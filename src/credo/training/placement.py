@@ -41,3 +41,17 @@ def place(members: int, over: str, lockstep: bool, mesh: Mesh | None = None) -> 
     if over in ("auto", "devices"):
         over = "vmap" if lockstep else "map"
     return Placement(over, members, members, None)
+
+
+def on_one_device(tree: Any) -> Any:
+    """The tree without arrays that lie on several devices.
+
+    These spread the whole program over their devices: it rounds in another order than the same arrays do that were
+    read from a file, and what computes on the host has to run on one.
+    """
+
+    def gathered(x: Any) -> Any:
+        spread = isinstance(x, jax.Array) and len(x.sharding.device_set) > 1
+        return jax.device_put(x, jax.local_devices()[0]) if spread else x
+
+    return jax.tree.map(gathered, tree)

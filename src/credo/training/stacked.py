@@ -20,6 +20,7 @@ from credo.posteriors import Samples, Stacked, StackPart
 from credo.posteriors.stacked import WHOLE
 from credo.training.config import plain
 from credo.training.fit import Fit
+from credo.training.placement import on_one_device
 
 SILENT = 0.01  # of the stack: notes of parts of less weight are left out
 SHARED = ("beta", "temperature", "num_data", "key")  # settings of the heaviest part that stand for the whole
@@ -115,7 +116,7 @@ def _part(share: Share) -> tuple[StackPart, str | None]:
     """Model and posterior, in memory; draws on disk are thinned to what is held at once, and a sentence says so."""
     posterior = share.fit.posterior
     if not ask(posterior, StoredPosterior).on_disk:
-        return jax.tree.map(_on_one_device, StackPart(share.fit.model, posterior)), None
+        return on_one_device(StackPart(share.fit.model, posterior)), None
     members, stored = posterior.num_draws(None)
     kept = members * max(1, min(stored, PIECE_BYTES // max(1, posterior.draw_bytes * members)))
     weights = posterior.chosen_weights(kept)
@@ -126,13 +127,6 @@ def _part(share: Share) -> tuple[StackPart, str | None]:
         read = dataclasses.replace(read, weights=np.asarray(weights))
     said = f"{share.name}: {kept:,} of its {members * stored:,} draws, which lie on disk, are in the stack."
     return StackPart(share.fit.model, read), said if kept < members * stored else None
-
-
-def _on_one_device(x: Any) -> Any:
-    """Members of one part that lie on several devices would spread the whole program over these, and a part that
-    computes on the host has to run on one."""
-    spread = isinstance(x, jax.Array) and len(x.sharding.device_set) > 1
-    return jax.device_put(x, jax.local_devices()[0]) if spread else x
 
 
 def _likelihood(shares: Sequence[Share], parts: Sequence[StackPart]) -> tuple[Any, tuple[int, ...]]:
