@@ -6,8 +6,8 @@ from typing import Annotated, Any
 import typer
 
 from credo.cli.console import emit, say
-from credo.cli.limits import MOST_SEED
 from credo.cli.main import Commands
+from credo.cli.options import MOST_SEED
 
 app = typer.Typer(
     cls=Commands,

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 import credo
-from credo.cli.fit import free_place
+from credo.cli.fit import free_folder
 from credo.cli.main import app
 from credo.errors import InputError
 from credo.estimators import BayesianClassifier, BayesianRegressor
@@ -90,8 +90,8 @@ def test_the_command_line_chooses_and_says_why(tmp_path, monkeypatch):
     run = tmp_path / "runs" / "houses"
     config = credo.load(run).config
     assert config["method"] == "ensemble_chains"
-    assert free_place(Path("houses.csv")) == Path("runs/houses-2")
-    assert free_place(Path("there/cars.csv.gz")) == Path("runs/cars")
+    assert free_folder(Path("houses.csv")) == Path("runs/houses-2")
+    assert free_folder(Path("there/cars.csv.gz")) == Path("runs/cars")
 
 
 def test_an_unfinished_run_knows_its_method(tmp_path):

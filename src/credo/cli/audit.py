@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from credo.cli.console import emit, say
-from credo.cli.limits import MOST_SEED
+from credo.cli.options import AsJson, Seed
 
 
 def audit(
@@ -24,8 +24,8 @@ def audit(
     ] = None,
     simulations: Annotated[int, typer.Option(help="Simulations of the calibration.", min=20)] = 500,
     thin: Annotated[int, typer.Option(help="Steps between ranked draws of a chain.", min=1)] = 5,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.", min=0, max=MOST_SEED)] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print all numbers as JSON.")] = False,
+    seed: Seed = 0,
+    as_json: AsJson = False,
     out: Annotated[Path | None, typer.Option(help="Folder for pictures and numbers.", metavar="DIR")] = None,
     remake: Annotated[
         bool, typer.Option("--remake", help="Run the long chains of stored references again, into --out.")
@@ -48,6 +48,7 @@ def _audit(methods: str, names: list[str] | None, quick: bool, seed: int, as_jso
     for name in [] if chosen == "all" else chosen:
         find(name)  # before anything slow is imported
     import credo
+    from credo.cli.output import print_table
 
     run = credo.audit.audit
     from credo.evaluation.audit.words import LEGEND, sentences, table
@@ -67,26 +68,12 @@ def _audit(methods: str, names: list[str] | None, quick: bool, seed: int, as_jso
     if as_json:
         emit(document)
     else:
-        _print(table(result))
+        print_table(*table(result))
         print(LEGEND, *(f"{name}: {words}" for name, words in said.items()), sep="\n")
     if result.broken:
         for row in result.broken:
             say(f"{row['method']} misses its claim on {row['problem']}.")
         raise typer.Exit(1)
-
-
-def _print(found: tuple[list[str], list[list[str]]]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    shown = Table(header_style="bold")
-    for i, heading in enumerate(found[0]):
-        shown.add_column(heading, no_wrap=True, justify="left" if i == 0 else "right")
-    for line in found[1]:
-        shown.add_row(*line)
-    console = Console()
-    # A pipe has no width; a table that is cut would lose numbers.
-    Console(width=max(console.width, 40 + 18 * len(found[0]))).print(shown)
 
 
 def _calibrate(

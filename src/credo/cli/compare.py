@@ -6,15 +6,12 @@ from typing import Annotated, Any
 import typer
 
 from credo.cli.console import emit, say
-from credo.cli.limits import MOST_SEED
+from credo.cli.options import AsJson, Drop, Missing, Seed, SplitBy, Table, Target, Task
 
 
 def compare(
-    table: Annotated[Path, typer.Argument(help="CSV (also .gz), TSV, Parquet, Feather or Excel.", show_default=False)],
-    target: Annotated[
-        list[str],
-        typer.Option(help="Column to predict; repeat it for several numbers.", show_default=False, metavar="COL"),
-    ],
+    table: Table,
+    target: Target,
     methods: Annotated[
         str | None,
         typer.Option(help='Names with commas between, or "all".', metavar="NAMES", show_default="some of each kind"),
@@ -33,23 +30,18 @@ def compare(
         ),
     ] = None,
     steps: Annotated[int | None, typer.Option(help="Steps of each fit instead.", min=1)] = None,
-    task: Annotated[str, typer.Option(help="auto, regression, classification or count.")] = "auto",
-    drop: Annotated[
-        list[str] | None, typer.Option(help="Column that is no input; may be repeated.", metavar="COL")
-    ] = None,
-    missing: Annotated[
-        str,
-        typer.Option(help="Missing cells: auto (learns what a gap means), error, drop (leaves rows out) or impute."),
-    ] = "auto",
+    task: Task = "auto",
+    drop: Drop = None,
+    missing: Missing = "auto",
     network: Annotated[str | None, typer.Option(help='Such as "mlp:50,50".', show_default="each method's own")] = None,
-    split_by: Annotated[str | None, typer.Option(help="Hold out whole groups of this column.", metavar="COL")] = None,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same folds.", min=0, max=MOST_SEED)] = 0,
+    split_by: SplitBy = None,
+    seed: Seed = 0,
     jobs: Annotated[int, typer.Option(help="Fits that run side by side.", min=1)] = 1,
     folder: Annotated[
         Path | None, typer.Option(help="Keep what is done here; the same command goes on.", metavar="DIR")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="HTML page to write.", metavar="FILE")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Fit several methods and baselines on the same folds of TABLE and rank them by how well they predict."""
     from credo.registry import find
@@ -78,25 +70,11 @@ def compare(
         said = {"sentences": found.sentences(), "warnings": found.warnings()}
         emit({"table": found.table, "refused": found.refused} | said)
     else:
-        _show(found)
+        from credo.cli.output import print_table
+        from credo.report.comparison import rows_of
+
+        if found.table:
+            print_table(*rows_of(found))
+        print("\n".join([*found.sentences(), *found.warnings()]))
     if not found.table:
         raise typer.Exit(1)
-
-
-def _show(found: Any) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    from credo.report.comparison import rows_of
-
-    head, body = rows_of(found)
-    shown = Table(header_style="bold")
-    for i, heading in enumerate(head):
-        shown.add_column(heading, no_wrap=True, justify="left" if i == 0 else "right")
-    for line in body:
-        shown.add_row(*line)
-    if body:
-        # A pipe has no width; a table that is cut would lose numbers.
-        width = sum(max(len(row[i]) for row in [head, *body]) + 3 for i in range(len(head))) + 2
-        Console(width=max(Console().width, width)).print(shown)
-    print("\n".join([*found.sentences(), *found.warnings()]))

@@ -6,11 +6,12 @@ from typing import Annotated, Any
 import typer
 
 from credo.cli.console import say
+from credo.cli.options import Inputs, Run, TableOut
 
 
 def decide(
-    run: Annotated[Path, typer.Argument(help="Run directory of a fit.", show_default=False)],
-    table: Annotated[Path, typer.Argument(help="Table with the input columns.", show_default=False)],
+    run: Run,
+    table: Inputs,
     utility: Annotated[
         Path | None,
         typer.Option(
@@ -26,10 +27,7 @@ def decide(
             show_default=False,
         ),
     ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="File to write (CSV, Parquet, Feather); a PNG goes beside.", show_default="CSV on stdout"),
-    ] = None,
+    out: TableOut = None,
     risk: Annotated[
         str, typer.Option(help="mean, cvar:SHARE (mean of the worst share) or exponential:AVERSION.")
     ] = "mean",
@@ -50,10 +48,10 @@ def decide(
     Utilities are larger for better; write costs as negative numbers. Columns of the result: action (and amount),
     expected_utility, second_best and loss_of_second (what is lost by it), chance_best, value_of_parameters (what
     more data could bring at most), value_of_outcome, and the utility of each action. Where TABLE has the target, the
-    utility that came true is printed, and that of acting on the point prediction.
+    utility that came true is printed, and that of acting on the point prediction. Beside --out goes a picture.
     """
     from credo.applications.decisions.risk import risk_of
-    from credo.cli.output import write_or_print
+    from credo.cli.output import write_or_print, write_picture
     from credo.errors import InputError
     from credo.tables import load
 
@@ -71,7 +69,7 @@ def decide(
         result = result.set_index(rows.places).reindex(range(len(rows.frame)))
     write_or_print(result, out, "decisions", said)
     if out is not None:
-        say(f"Wrote their picture to {_picture(found, out)}.")
+        write_picture(found.plot(), out.with_suffix(".png"))
 
 
 def _order(text: str) -> Any:
@@ -122,16 +120,3 @@ def _realised(found: Any, encoder: Any, frame: Any) -> list[str]:
     left = len(named) - len(known)
     note = [f"{left} of {len(named)} rows have no target and are not scored."] if left else []
     return [str(found.rows(known).score(targets)), *note]
-
-
-def _picture(found: Any, out: Path) -> Path:
-    """The figure beside the table."""
-    from credo.errors import InputError
-    from credo.report.decisions import save
-
-    place = out.with_suffix(".png")
-    try:
-        save(found, place)
-    except OSError as error:
-        raise InputError(f"Cannot write {place}: {error.strerror or error}; choose another --out.") from error
-    return place

@@ -1,15 +1,16 @@
 """`credo detect`: which rows of a table are unlike what a run knows, and whether it would notice an attack."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from credo.cli.console import say
+from credo.cli.options import Run, TableOut
 
 
 def detect(
-    run: Annotated[Path, typer.Argument(help="Run directory of a fit.", show_default=False)],
+    run: Run,
     suspect: Annotated[
         Path | None, typer.Option(help="Table with the input columns, to look for strange rows in.", show_default=False)
     ] = None,
@@ -37,9 +38,7 @@ def detect(
         ),
     ] = None,
     fpr: Annotated[float, typer.Option(help="Share of clean rows that may be flagged.")] = 0.05,
-    out: Annotated[
-        Path | None, typer.Option(help="File to write (CSV, Parquet, Feather).", show_default="CSV on stdout")
-    ] = None,
+    out: TableOut = None,
 ) -> None:
     """Flag rows of a table on which the model knows less than on all but a few clean rows.
 
@@ -48,7 +47,7 @@ def detect(
     the clean rows fixes the threshold, the other is attacked, and what is caught of the successful attacks is said.
     """
     from credo.applications.detection import Attack
-    from credo.cli.output import write_or_print
+    from credo.cli.output import write_or_print, write_picture
     from credo.errors import InputError
     from credo.tables import load
     from credo.tables.detection import attacked
@@ -72,16 +71,4 @@ def detect(
     print(found)
     if out is not None:
         write_or_print(found.to_pandas(), out, "scores")
-        say(f"Wrote their picture to {_picture(found, out)}.")
-
-
-def _picture(found: Any, out: Path) -> Path:
-    """The figure beside the table."""
-    from credo.errors import InputError
-
-    place = out.with_suffix(".png")
-    try:
-        found.plot().savefig(place, facecolor="white", dpi=150)
-    except OSError as error:
-        raise InputError(f"Cannot write {place}: {error.strerror or error}; choose another --out.") from error
-    return place
+        write_picture(found.plot(), out.with_suffix(".png"))

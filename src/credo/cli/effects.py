@@ -6,10 +6,11 @@ from typing import Annotated, Any
 import typer
 
 from credo.cli.console import say
+from credo.cli.options import Run
 
 
 def effects(
-    run: Annotated[Path, typer.Argument(help="Run directory of a fit.", show_default=False)],
+    run: Run,
     rows: Annotated[
         Path | None,
         typer.Option(

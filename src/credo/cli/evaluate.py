@@ -6,12 +6,13 @@ from typing import Annotated
 import typer
 
 from credo.cli.console import emit, say
+from credo.cli.options import AsJson, Run
 
 
 def evaluate(
-    run: Annotated[Path, typer.Argument(help="Run directory of a fit.", show_default=False)],
+    run: Run,
     table: Annotated[Path, typer.Argument(help="Table with input and target columns.", show_default=False)],
-    as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Score RUN on the rows of TABLE, on the table's own scale."""
     from credo.tables import load

@@ -6,10 +6,11 @@ from typing import Annotated
 import typer
 
 from credo.cli.console import say
+from credo.cli.options import Run
 
 
 def export(
-    run: Annotated[Path, typer.Argument(help="Run directory of a fit.", show_default=False)],
+    run: Run,
     out: Annotated[Path, typer.Option(help="Folder to write; it must not be there yet.", show_default=False)],
     form: Annotated[
         str,

@@ -7,23 +7,18 @@ from typing import Annotated, Any
 import typer
 
 from credo.cli.console import emit, say
-from credo.cli.limits import MOST_SEED
+from credo.cli.options import AsJson, Drop, Missing, Seed, SplitBy, Table, Target, Task
 from credo.tables.auto.choice import AUTO
 
 
 def fit(
-    table: Annotated[Path, typer.Argument(help="CSV (also .gz), TSV, Parquet, Feather or Excel.", show_default=False)],
-    target: Annotated[
-        list[str],
-        typer.Option(
-            help="Column to predict; repeat it for several numbers at once.", show_default=False, metavar="COL"
-        ),
-    ],
+    table: Table,
+    target: Target,
     out: Annotated[
         Path | None,
         typer.Option(help="Run directory to write.", show_default="runs/ and the table's name", metavar="RUN"),
     ] = None,
-    task: Annotated[str, typer.Option(help="auto, regression, classification or count.")] = "auto",
+    task: Task = "auto",
     method: Annotated[
         str, typer.Option(help="Inference method (`credo methods` lists them), or auto.", metavar="NAME")
     ] = AUTO,
@@ -52,22 +47,17 @@ def fit(
     batch_size: Annotated[
         int | None, typer.Option(help="Rows of a minibatch.", min=1, show_default="all up to 512, else 128")
     ] = None,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.", min=0, max=MOST_SEED)] = 0,
+    seed: Seed = 0,
     holdout: Annotated[float, typer.Option(help="Share of rows to score on.")] = 0.1,
-    drop: Annotated[
-        list[str] | None, typer.Option(help="Column that is no input; may be repeated.", metavar="COL")
-    ] = None,
-    missing: Annotated[
-        str,
-        typer.Option(help="Missing cells: auto (learns what a gap means), error, drop (leaves rows out) or impute."),
-    ] = "auto",
+    drop: Drop = None,
+    missing: Missing = "auto",
     weights: Annotated[str | None, typer.Option(help="Column of row weights.", metavar="COL")] = None,
-    split_by: Annotated[str | None, typer.Option(help="Hold out whole groups of this column.", metavar="COL")] = None,
+    split_by: SplitBy = None,
     time: Annotated[str | None, typer.Option(help="Hold out the latest rows by this column.", metavar="COL")] = None,
     checkpoint_every: Annotated[
         float, typer.Option(help="Seconds between checkpoints of an unfinished run.", min=0.0)
     ] = 30.0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Learn from TABLE to predict a column, score on held-out rows and write a run directory."""
     from credo.registry import find
@@ -80,13 +70,13 @@ def fit(
     run = tables.fit(
         table, target, task=task, method=method, network=network, settings=parse_settings(settings or []), steps=steps,
         budget=budget, batch_size=batch_size, seed=seed, holdout=holdout, drop=drop or [], missing=missing,
-        weights=weights, split_by=split_by, time=time, out=free_place(table) if out is None else out,
+        weights=weights, split_by=split_by, time=time, out=free_folder(table) if out is None else out,
         checkpoint_every=checkpoint_every, tell=say,
     )  # fmt: skip
     finish(run, as_json)
 
 
-def free_place(table: Path) -> Path:
+def free_folder(table: Path) -> Path:
     """runs/NAME, or runs/NAME-2 and so on where that is taken."""
     name = table.name.removesuffix(".gz").rpartition(".")[0] or table.name
     places = (Path("runs") / (name if i == 1 else f"{name}-{i}") for i in itertools.count(1))

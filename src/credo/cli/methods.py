@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from credo.cli.console import emit
+from credo.cli.options import AsJson
 from credo.errors import InputError
 
 
@@ -12,7 +13,7 @@ def methods(
     kind: Annotated[
         str, typer.Argument(help="methods, likelihoods, priors, networks or metrics.", metavar="[KIND]")
     ] = "methods",
-    as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """List the inference methods; or likelihoods, priors and networks with the words for them; or metrics."""
     from credo.registry import LIKELIHOODS, METHODS, METRICS, NETWORKS, PRIORS, Table, did_you_mean

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from credo.cli.console import emit, prints_on_stderr, say
-from credo.cli.limits import MOST_SEED
+from credo.cli.options import Seed
 
 
 def optimise(
@@ -30,7 +30,7 @@ def optimise(
     ] = None,
     maximise: Annotated[bool, typer.Option("--maximise", help="Look for the largest value.")] = False,
     noisy: Annotated[bool, typer.Option("--noisy", help="Values of one point differ: it may be asked again.")] = False,
-    seed: Annotated[int, typer.Option(help="Of everything that is random.", min=0, max=MOST_SEED)] = 0,
+    seed: Seed = 0,
 ) -> None:
     """Find the settings at which a function that is dear to evaluate is smallest.
 
@@ -39,6 +39,7 @@ def optimise(
     on where it stopped, and with more --evaluations further. The best point is printed as JSON.
     """
     from credo.applications.optimise import Optimizer, Space
+    from credo.cli.output import write_picture
     from credo.errors import InputError
     from credo.storage.locks import locked
 
@@ -54,9 +55,8 @@ def optimise(
     if all(e.failed for e in search.history):
         last = search.history[-1].message
         raise InputError(f"All {len(search.history)} evaluations failed, the last with {last or 'no number'}.")
-    place = out / "optimise.png"
-    search.plot().savefig(place, facecolor="white", dpi=150)
-    say(f"{len(search.history)} evaluations; the record and {place.name} are in {out}.")
+    say(f"{len(search.history)} evaluations; their record is in {out}.")
+    write_picture(search.plot(), out / "optimise.png")
     emit({"best": search.best.value, "point": search.best.point})
 
 
@@ -84,12 +84,12 @@ def _teller(total: int) -> Callable[[Any], None]:
     No bar that moves: the objective may print, and have bars of its own.
     """
 
-    def told(search: Any) -> None:
+    def report(search: Any) -> None:
         done = len(search.history)
         full = round(10 * min(done / total, 1.0))
         _tell(search, f"{'━' * full}{'─' * (10 - full)} {done:>{len(str(total))}}/{total}")
 
-    return told
+    return report
 
 
 def _tell(search: Any, bar: str) -> None:

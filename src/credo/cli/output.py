@@ -1,10 +1,12 @@
-"""Where a command puts the table that it made."""
+"""Where a command puts the tables and pictures that it made."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from credo.cli.console import say
+from credo.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,3 +31,26 @@ def write_or_print(frame: "pd.DataFrame", out: Path | None, what: str, said: str
     if said:
         print(said)
     say(f"Wrote {len(frame)} {what} to {out}.")
+
+
+def write_picture(figure: Any, place: Path) -> None:
+    """Write a figure, and say where it is."""
+    try:
+        figure.savefig(place, facecolor="white", dpi=150)
+    except OSError as error:
+        raise InputError(f"Cannot write {place}: {error.strerror or error}; choose another --out.") from error
+    say(f"Wrote the picture {place}.")
+
+
+def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print names and numbers in columns; where stdout has no width, as a pipe, no number is cut."""
+    from rich.console import Console
+    from rich.table import Table
+
+    shown = Table(header_style="bold")
+    for i, heading in enumerate(head):
+        shown.add_column(heading, no_wrap=True, justify="left" if i == 0 else "right")
+    for row in rows:
+        shown.add_row(*row)
+    width = sum(max(len(row[i]) for row in [head, *rows]) + 3 for i in range(len(head))) + 2
+    Console(width=max(Console().width, width)).print(shown)

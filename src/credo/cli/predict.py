@@ -1,19 +1,17 @@
 """`credo predict`: predictions with their uncertainty, as a table."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from credo.cli.console import say
+from credo.cli.options import Inputs, Run, TableOut
 
 
 def predict(
-    run: Annotated[Path, typer.Argument(help="Run directory of a fit.", show_default=False)],
-    table: Annotated[Path, typer.Argument(help="Table with the input columns.", show_default=False)],
-    out: Annotated[
-        Path | None, typer.Option(help="File to write (CSV, Parquet, Feather).", show_default="CSV on stdout")
-    ] = None,
+    run: Run,
+    table: Inputs,
+    out: TableOut = None,
     keep: Annotated[
         list[str] | None,
         typer.Option(

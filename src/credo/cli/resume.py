@@ -6,11 +6,12 @@ from typing import Annotated
 import typer
 
 from credo.cli.console import say
+from credo.cli.options import AsJson
 
 
 def resume(
     run: Annotated[Path, typer.Argument(help="Run directory of an unfinished fit.", show_default=False)],
-    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Continue RUN from its last checkpoint; the result is that of a run that was never stopped."""
     from credo.cli.fit import finish

@@ -6,18 +6,17 @@ from typing import Annotated
 import typer
 
 from credo.cli.console import say
+from credo.cli.options import Run, TableOut
 
 
 def suggest(
-    run: Annotated[Path, typer.Argument(help="Run directory of a fit.", show_default=False)],
+    run: Run,
     table: Annotated[Path, typer.Argument(help="Table of rows that have no label yet.", show_default=False)],
     rows: Annotated[int, typer.Option(help="How many rows to suggest.", min=1)] = 10,
     acquisition: Annotated[
         str, typer.Option(help="bald, batch_bald, power_bald, epig, variance, entropy or random.")
     ] = "batch_bald",
-    out: Annotated[
-        Path | None, typer.Option(help="File to write (CSV, Parquet, Feather).", show_default="CSV on stdout")
-    ] = None,
+    out: TableOut = None,
 ) -> None:
     """Say which rows of TABLE are most worth a label, best first.
 

@@ -1,7 +1,5 @@
 """A figure of decisions: what each action is worth along the rows, and what knowing more would be worth."""
 
-from typing import Any
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -98,14 +96,3 @@ def _value(area: Axes, found: Decisions, unit: str) -> None:
     area.set_yticks([0, 1], names)
     area.set(xlim=(0, 1.22 * top), ylim=(1.6, -0.6))
     area.grid(False, axis="y")
-
-
-def save(found: Decisions, place: Any, unit: str = "utility") -> None:
-    """Write the figure as a PNG.
-
-    Args:
-        found: what `credo.decide` gave.
-        place: the file.
-        unit: the word for utility on the axes.
-    """
-    plot(found, unit).savefig(place, facecolor="white", dpi=150)
