@@ -7,7 +7,7 @@ import jax
 
 from credo.adapters.plain import OTHER, Fact, accepted, as_rows, check_outputs, each_row, hashable, info_tree
 from credo.core.network import Variables
-from credo.core.tree import matches, path_string, struct
+from credo.core.tree import by_paths, matches, struct
 from credo.core.typing import PyTree
 from credo.errors import InputError
 
@@ -45,8 +45,7 @@ class FunctionalNetwork:
 
     def info(self, params: PyTree) -> PyTree:
         """What the user said about each parameter, else kind "other" without fan-in."""
-        flat = jax.tree_util.tree_flatten_with_path(params)[0]
-        return info_tree(params, {path_string(path): self._fact(path_string(path), x) for path, x in flat})
+        return info_tree(params, {path: self._fact(path, x) for path, x in by_paths(params).items()})
 
     def _fact(self, path: str, array: jax.Array) -> Fact:
         if callable(self.facts):

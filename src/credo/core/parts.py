@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from credo.core.tree import Select, matches, path_string
+from credo.core.tree import Select, by_paths, matches, path_string
 from credo.core.typing import PyTree
 from credo.errors import InputError, Refusal
 
@@ -16,10 +16,10 @@ Arrays = Mapping[str, Any]
 
 def chosen(tree: PyTree, select: Select) -> dict[str, Any]:
     """The network's arrays that the globs match, as `{"network": {path: array}}`."""
-    flat = jax.tree_util.tree_flatten_with_path(tree["network"])[0]
-    found = {path_string(path): x for path, x in flat if matches(path_string(path), select)}
+    arrays = by_paths(tree["network"])
+    found = {path: x for path, x in arrays.items() if matches(path, select)}
     if not found:
-        raise InputError(f"No weight's path matches {select!r}; for example '{path_string(flat[0][0])}' is one.")
+        raise InputError(f"No weight's path matches {select!r}; for example '{next(iter(arrays))}' is one.")
     return {"network": found}
 
 

@@ -7,7 +7,7 @@ structure share one compiled program, whatever their numbers are.
 
 import dataclasses
 import fnmatch
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, dataclass_transform
 
 import jax
@@ -69,9 +69,19 @@ def path_string(path: Sequence[Any]) -> str:
     return jax.tree_util.keystr(tuple(path), simple=True, separator="/")
 
 
+def by_paths(tree: PyTree) -> dict[str, Any]:
+    """The arrays of a tree by their string paths, in flattening order; what is held (None) is left out."""
+    return {path_string(path): x for path, x in jax.tree_util.tree_flatten_with_path(tree)[0]}
+
+
 def paths(tree: PyTree) -> list[str]:
     """String paths of all leaves, in flattening order."""
-    return [path_string(path) for path, _ in jax.tree_util.tree_flatten_with_path(tree)[0]]
+    return list(by_paths(tree))
+
+
+def with_paths(tree: PyTree, values: Mapping[str, Any]) -> PyTree:
+    """The tree with the arrays at these paths replaced."""
+    return jax.tree_util.tree_map_with_path(lambda path, x: values.get(path_string(path), x), tree)
 
 
 def matches(path: str, select: Select) -> bool:

@@ -9,7 +9,7 @@ from credo.core.capabilities import MaskedNetwork, required
 from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.posterior import Draws, WeightPosterior
-from credo.core.tree import leaf, path_string, struct, take
+from credo.core.tree import by_paths, leaf, path_string, struct, take
 from credo.core.typing import PyTree
 from credo.errors import NoDensity
 
@@ -33,7 +33,7 @@ def with_masks(weights: PyTree, masks: Mapping[str, jax.Array], rows: Rows) -> P
 
 def num_units(weights: PyTree, rows: Rows) -> dict[str, int]:
     """Inputs of each masked kernel."""
-    shapes = {path_string(path): x.shape for path, x in jax.tree_util.tree_flatten_with_path(weights)[0]}
+    shapes = {path: x.shape for path, x in by_paths(weights).items()}
     return {name: shapes[name][axis] for name, axis in rows}
 
 

@@ -14,7 +14,7 @@ from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.parts import Arrays, chosen, replaced
 from credo.core.posterior import Draws, WeightPosterior
-from credo.core.tree import Select, leaf, path_string, paths, struct, take
+from credo.core.tree import Select, by_paths, leaf, path_string, paths, struct, take, with_paths
 from credo.core.typing import PyTree
 from credo.errors import NoDensity, Refusal
 
@@ -77,10 +77,10 @@ class GaussianWeights(WeightPosterior):
                 f"'{min(points)}' is a point of this posterior, so it has no density over all weights; take a "
                 "structure that covers them."
             )
-        values = _arrays(params["network"])
+        values = by_paths(params["network"])
 
         def one(mean: PyTree, spread: Any) -> jax.Array:
-            return spread.log_prob({path: values[path] - x for path, x in _arrays(mean).items()})
+            return spread.log_prob({path: values[path] - x for path, x in by_paths(mean).items()})
 
         each = jax.vmap(one)(self.mean["network"], self.spread)
         return jax.scipy.special.logsumexp(each) - math.log(self.members)
@@ -138,10 +138,10 @@ class GaussianWeights(WeightPosterior):
         network = variables.params["network"]
 
         def run(values: dict[str, jax.Array]) -> jax.Array:
-            params = variables.params | {"network": _replaced(network, values)}
+            params = variables.params | {"network": with_paths(network, values)}
             return model.outputs(Variables(params, variables.state), inputs)[0]
 
-        chosen = {path: x for path, x in _arrays(network).items() if path in spread.paths}
+        chosen = {path: x for path, x in by_paths(network).items() if path in spread.paths}
         if self.mode == "probit":
             variance = spread.variance(model, variables, inputs)
             return (run(chosen) / jnp.sqrt(1 + math.pi / 8 * variance))[None]
@@ -154,14 +154,6 @@ class GaussianWeights(WeightPosterior):
 
         group = None if jax.default_backend() == "cpu" else min(32, len(keys))
         return jax.lax.map(one, keys, batch_size=group)
-
-
-def _arrays(tree: PyTree) -> dict[str, jax.Array]:
-    return {path_string(path): x for path, x in jax.tree_util.tree_flatten_with_path(tree)[0]}
-
-
-def _replaced(tree: PyTree, values: dict[str, jax.Array]) -> PyTree:
-    return jax.tree_util.tree_map_with_path(lambda path, x: values.get(path_string(path), x), tree)
 
 
 def _moved(tree: PyTree, deviation: dict[str, jax.Array]) -> PyTree:

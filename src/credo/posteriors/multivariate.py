@@ -8,7 +8,7 @@ from jax.scipy.linalg import solve_triangular
 from credo.core.network import Variables
 from credo.core.parts import Arrays, chosen, lower_factor, replaced
 from credo.core.posterior import WeightPosterior
-from credo.core.tree import Layout, Select, leaf, path_string, struct, take
+from credo.core.tree import Layout, Select, by_paths, leaf, struct, take
 from credo.core.typing import PyTree
 
 
@@ -82,8 +82,8 @@ class Multivariate(WeightPosterior):
     def _places(self, wanted: Arrays) -> dict[str, np.ndarray]:
         """Where the numbers of these weights lie in the whole vector."""
         found, start = {}, 0
-        for key, x in jax.tree_util.tree_leaves_with_path(self.mean):
-            path, length = path_string(key).removeprefix("network/"), int(np.prod(x.shape[1:]))
+        for key, x in by_paths(self.mean).items():
+            path, length = key.removeprefix("network/"), int(np.prod(x.shape[1:]))
             if path in wanted:
                 found[path] = np.arange(start, start + length)
             start += length

@@ -8,11 +8,11 @@ import jax
 from credo.core.capabilities import MarginalPosterior, capability
 from credo.core.distribution import ParamDistribution, Prior
 from credo.core.network import ParamInfo, is_info
-from credo.core.tree import leaf, struct, take
+from credo.core.tree import by_paths, leaf, struct, take
 from credo.core.typing import PyTree
 from credo.errors import InputError, Refusal
 from credo.posteriors.mean_field import MeanField
-from credo.priors.checks import by_paths, same_paths, same_shape
+from credo.priors.checks import same_paths, same_shape
 from credo.priors.elementwise import ElementwisePrior
 from credo.priors.normal import NormalDensity
 

@@ -7,11 +7,11 @@ import jax
 import jax.numpy as jnp
 
 from credo.core.network import ParamInfo
-from credo.core.tree import leaf, struct
+from credo.core.tree import by_paths, leaf, struct
 from credo.core.typing import PyTree
 from credo.errors import InputError
 from credo.priors.by_path import first_match
-from credo.priors.checks import by_paths, positive, same_paths, same_shape, weights_of
+from credo.priors.checks import positive, same_paths, same_shape, weights_of
 from credo.priors.elementwise import Elementwise, ElementwisePrior
 from credo.priors.normal import NormalDensity
 

@@ -7,7 +7,6 @@ import jax
 
 from credo.core.checks import positive as positive
 from credo.core.network import ParamInfo, is_info
-from credo.core.tree import path_string
 from credo.core.typing import PyTree
 from credo.errors import InputError
 
@@ -16,11 +15,6 @@ def weights_of(params: PyTree) -> PyTree:
     """The network's weights, out of a model's whole parameters or as they are."""
     whole = isinstance(params, Mapping) and "network" in params
     return params["network"] if whole and set(params) <= {"network", "likelihood", "prior"} else params
-
-
-def by_paths(tree: PyTree) -> dict[str, Any]:
-    """The arrays of a tree by their string paths."""
-    return {path_string(path): x for path, x in jax.tree_util.tree_flatten_with_path(tree)[0]}
 
 
 def same_shape(info: ParamInfo, array: Any, name: str) -> None:

@@ -10,10 +10,11 @@ import pytest
 
 import credo
 from credo.core.draws import function_draws
+from credo.core.tree import by_paths
 from credo.errors import InputError, NoDensity, Refusal
 from credo.evaluation.audit.conjugate import Conjugate
 from credo.methods import Laplace
-from credo.methods.laplace.curvature.paths import arrays, flat, function, unflat
+from credo.methods.laplace.curvature.paths import flat, function, unflat
 from oracles import coefficients, linear
 
 PROBLEM = linear(num_rows=60, dims=3)
@@ -180,7 +181,7 @@ def dense_moments(fit):
     """f(x), and J Σ J' from the dense Jacobian and the covariance of 20,000 draws of the weights."""
     posterior = fit.posterior
     variables = posterior.centre(0)
-    values = {p: x for p, x in arrays(variables.params["network"]).items() if p in posterior.spread.paths}
+    values = {p: x for p, x in by_paths(variables.params["network"]).items() if p in posterior.spread.paths}
     run = function(fit.model, variables, X)
     jacobian = np.asarray(jax.jit(jax.jacrev(lambda v: run(unflat(v, values))))(flat(values)))
     spread = jax.tree.map(lambda x: np.asarray(x[0], np.float32), posterior.spread)

@@ -11,6 +11,7 @@ import pytest
 import credo
 from credo.core.batch import Batch
 from credo.core.network import Variables
+from credo.core.tree import by_paths
 from credo.methods.laplace.curvature import (
     DenseBlockSums,
     DiagonalSums,
@@ -25,7 +26,7 @@ from credo.methods.laplace.curvature import (
     square_root,
 )
 from credo.methods.laplace.curvature.kronecker import gram
-from credo.methods.laplace.curvature.paths import arrays, flat, function, unflat
+from credo.methods.laplace.curvature.paths import flat, function, unflat
 
 RNG = np.random.default_rng(1)
 ROWS, WIDTH = 12, 3
@@ -55,7 +56,7 @@ def problem(likelihood="categorical", widths=(4,), dtype="float32", network=None
 
 def dense(model, variables, batch):
     """Σ w J'HJ from the Jacobian of all outputs by all parameters."""
-    values = arrays(variables.params["network"])
+    values = by_paths(variables.params["network"])
     run = function(model, variables, batch.inputs)
     jacobian = jax.jacrev(lambda v: run(unflat(v, values)))(flat(values))
     middle = model.likelihood.curvature(variables.params["likelihood"], run(values))
@@ -97,7 +98,7 @@ def test_full_diagonal_and_product_equal_dense_autodiff(likelihood, precision):
     dtype, tolerance = precision
     model, variables, batch = problem(likelihood, dtype=dtype)
     truth = np.asarray(dense(model, variables, batch))
-    values = arrays(variables.params["network"])
+    values = by_paths(variables.params["network"])
     close = {"rtol": tolerance, "atol": tolerance * np.abs(truth).max()}
     full = summed(FullSums.zeros(values, dtype), model, variables, batch)
     np.testing.assert_allclose(full.matrix, truth, **close)
@@ -135,7 +136,7 @@ def test_gram_matrices_in_blocks(width):
 def test_sampled_fisher_is_unbiased():
     """The mean of 4,000 sampled matrices: within five standard errors, entry by entry (false alarms below 1e-4)."""
     model, variables, batch = problem("categorical")
-    values = arrays(variables.params["network"])
+    values = by_paths(variables.params["network"])
     run = function(model, variables, batch.inputs)(values)
 
     def once(key):
@@ -151,7 +152,7 @@ def test_sampled_fisher_is_unbiased():
 @pytest.mark.full
 def test_hessian_and_its_product():
     model, variables, batch = problem("bernoulli")
-    values = arrays(variables.params["network"])
+    values = by_paths(variables.params["network"])
 
     def loss(vector):
         outputs = function(model, variables, batch.inputs)(unflat(vector, values))
@@ -173,7 +174,7 @@ def test_kronecker_factors_are_exact_in_a_deep_linear_network():
     )
     model, variables, batch = problem("gaussian", network=network)
     truth = dense(model, variables, batch)
-    values = arrays(variables.params["network"])
+    values = by_paths(variables.params["network"])
     layers = find_taps(model, variables, batch.inputs).layers
     sums = summed(KroneckerSums.zeros(values, jnp.float32, layers), model, variables, batch)
     place = unflat(jnp.arange(len(truth)), values)
@@ -186,7 +187,7 @@ def test_kronecker_factors_are_exact_in_a_deep_linear_network():
 def test_the_last_layers_block_is_exact():
     model, variables, batch = problem("categorical", widths=(4, 3))
     truth = dense(model, variables, batch)
-    values = arrays(variables.params["network"])
+    values = by_paths(variables.params["network"])
     layer = find_taps(model, variables, batch.inputs).last
     sums = summed(DenseBlockSums.zeros(values, jnp.float32, layer), model, variables, batch)
     index = layer.join(unflat(jnp.arange(len(truth)), values)).ravel()
@@ -205,7 +206,7 @@ def low_rank(model, variables, batch, values, rank, sweeps):
 def test_low_rank_finds_the_largest_eigenvalues():
     model, variables, batch = problem("categorical", widths=(5,))
     truth = np.linalg.eigvalsh(0.7**2 * dense(model, variables, batch))
-    values = arrays(variables.params["network"])
+    values = by_paths(variables.params["network"])
     sums = low_rank(model, variables, batch, values, 6, 5)
     small = np.asarray(sums.basis.T @ sums.images)
     np.testing.assert_allclose(np.linalg.eigvalsh(small)[-6:], truth[-6:], rtol=2e-3)
@@ -214,7 +215,7 @@ def test_low_rank_finds_the_largest_eigenvalues():
 def spreads(name, scale, temperature):
     """The structure's Gaussian, log |H + scale · P|, and its exact covariance in the layout of the flat vector."""
     model, variables, batch = problem("categorical")
-    values = arrays(variables.params["network"])
+    values = by_paths(variables.params["network"])
     taps = find_taps(model, variables, batch.inputs)
     truth = np.asarray(dense(model, variables, batch), np.float64)
     chosen = values
@@ -257,7 +258,7 @@ def test_every_structure_is_the_gaussian_that_it_says(name):
     spread, log_det, covariance, kept, (model, variables, batch) = spreads(name, 1.7, 0.5)
     truth = -np.linalg.slogdet(covariance / 0.5)[1]
     assert log_det == pytest.approx(truth, rel=1e-3)
-    values = arrays(variables.params["network"])
+    values = by_paths(variables.params["network"])
     chosen = {path: values[path] for path in values if path in spread.paths}
     assert sum(x.size for x in chosen.values()) == len(kept)
     deviation = RNG.normal(size=len(kept)).astype(np.float32) * 0.1
@@ -291,7 +292,7 @@ class Normed(nnx.Module):
 @pytest.mark.full
 def test_the_diagonal_needs_no_rules():
     model, variables, batch = problem("categorical", network=credo.from_flax(lambda rngs: Normed(rngs)))
-    values = arrays(variables.params["network"])
+    values = by_paths(variables.params["network"])
     truth = np.asarray(dense(model, variables, batch))
     found = summed(DiagonalSums.zeros(values, jnp.float32, None), model, variables, batch)
     np.testing.assert_allclose(flat(found.values), np.diag(truth), rtol=1e-4, atol=1e-5)

@@ -12,7 +12,7 @@ from credo.core.batch import Batch
 from credo.core.capabilities import GaussianDistribution, RenewablePosterior, ask, capability
 from credo.core.model import Model
 from credo.core.parts import replaced
-from credo.core.tree import matches, path_string
+from credo.core.tree import by_paths, matches
 from credo.core.typing import PyTree
 from credo.errors import InputError, Refusal
 from credo.methods.variational.bayes_by_backprop import BayesByBackprop
@@ -53,7 +53,7 @@ def next_prior(posterior: Any, plain: Any = None, new: Sequence[str] = (), info:
 def plain_moments(prior: Any, info: PyTree) -> tuple[Arrays, Arrays] | None:
     """Means and standard deviations by path of a prior that is a product of normals, else None."""
     moments = _gaussian(prior, info)
-    return None if moments is None else (_by_path(moments[0]), _by_path(moments[1]))
+    return None if moments is None else (by_paths(moments[0]), by_paths(moments[1]))
 
 
 def _gaussian(prior: Any, info: PyTree) -> tuple[PyTree, PyTree] | None:
@@ -91,7 +91,7 @@ def next_start(
         posterior = dataclasses.replace(posterior, std=jax.tree.map(lambda s: jnp.minimum(s, most), posterior.std))
     if not new:
         return posterior
-    fresh = _by_path(_fresh(key, model, batch))
+    fresh = by_paths(_fresh(key, model, batch))
     mean = {path: x for path, x in fresh.items() if matches(path, tuple(new))}
     if isinstance(posterior, GaussianWeights):  # a mode is looked for: its spread is not asked
         return dataclasses.replace(posterior, mean=replaced(posterior.mean, mean))
@@ -125,7 +125,3 @@ def _weights_alone(posterior: Any) -> Any:
     if isinstance(posterior, GaussianWeights):
         changed |= {"log_evidence": None, "prior_scale": None}
     return dataclasses.replace(posterior, **changed)
-
-
-def _by_path(tree: PyTree) -> Arrays:
-    return {path_string(path): x for path, x in jax.tree_util.tree_flatten_with_path(tree)[0]}

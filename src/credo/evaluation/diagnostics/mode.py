@@ -2,10 +2,9 @@
 
 from typing import Any
 
-import jax
 import numpy as np
 
-from credo.core.tree import path_string
+from credo.core.tree import by_paths
 from credo.evaluation.diagnostics.alarms import Alarm
 from credo.posteriors import GaussianWeights
 
@@ -41,5 +40,5 @@ def _size(posterior: Any) -> int:
     """How many weights have a spread, for each member; 0 for functions, which Newton's method brings to the mode."""
     if not isinstance(posterior, GaussianWeights):
         return 0
-    every = jax.tree_util.tree_leaves_with_path(posterior.mean["network"])
-    return sum(int(np.prod(x.shape[1:])) for path, x in every if path_string(path) in posterior.spread.paths)
+    every = by_paths(posterior.mean["network"])
+    return sum(int(np.prod(x.shape[1:])) for path, x in every.items() if path in posterior.spread.paths)

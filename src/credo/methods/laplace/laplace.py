@@ -12,7 +12,7 @@ from credo.core.method import Info, Method, Phase
 from credo.core.model import Model, at_mode
 from credo.core.network import Variables
 from credo.core.numeric import host_targets
-from credo.core.tree import Select, leaf, struct
+from credo.core.tree import Select, by_paths, leaf, struct
 from credo.core.typing import PyTree
 from credo.errors import InputError, Refusal
 from credo.methods.laplace.curvature import (
@@ -31,7 +31,7 @@ from credo.methods.laplace.curvature import (
     spread_paths,
 )
 from credo.methods.laplace.curvature.decrement import newton_decrement
-from credo.methods.laplace.curvature.paths import Arrays, arrays, with_weights
+from credo.methods.laplace.curvature.paths import Arrays, with_weights
 from credo.methods.laplace.validation import held_out_score
 from credo.methods.points.map import MAP, PointState
 from credo.posteriors import GaussianWeights
@@ -151,14 +151,14 @@ class Laplace(Method):
         structure, sums, taps = first_sums(
             key, self.structure, model, variables, data.inputs, exact=exact, rank=self.rank, select=self.layer
         )
-        paths = spread_paths(structure, arrays(variables.params["network"]), taps)
+        paths = spread_paths(structure, by_paths(variables.params["network"]), taps)
         groups = layer_groups(paths, taps) if self.prior_precision == "evidence_by_layer" else (paths,)
         if self.prior_precision != "prior" and not is_gaussian(model, variables):
             raise Refusal(
                 f'prior_precision="{self.prior_precision}" scales a normal prior, and this one is not normal.'
             )
         zero = jnp.zeros((), jnp.result_type(float))
-        values = arrays(variables.params["network"])
+        values = by_paths(variables.params["network"])
         state = LaplaceState(
             self._map().init(key, model, variables, data), sums, zero,
             {path: jnp.zeros(values[path].shape, zero.dtype) for path in paths}, None, zero,
@@ -200,7 +200,7 @@ class Laplace(Method):
             per_row, _ = model.log_likelihood(with_weights(variables, values), batch)
             return jnp.where(batch.weight > 0, batch.weight * per_row, 0.0).sum(dtype=state.log_likelihood.dtype)
 
-        weights = arrays(variables.params["network"])
+        weights = by_paths(variables.params["network"])
         total, slope = jax.value_and_grad(log_likelihood)({path: weights[path] for path in state.gradient})
         gradient = {path: g + slope[path].astype(g.dtype) for path, g in state.gradient.items()}
         new = dataclasses.replace(state, sums=sums, log_likelihood=state.log_likelihood + total, gradient=gradient)
@@ -210,7 +210,7 @@ class Laplace(Method):
         """From sums to the Gaussian: the prior's scale, the evidence, the covariance."""
         variables = self.point(model, state)
         paths = tuple(path for group in state.groups for path in group)
-        values = {path: x for path, x in arrays(variables.params["network"]).items() if path in paths}
+        values = {path: x for path, x in by_paths(variables.params["network"]).items() if path in paths}
         prior = local_prior(model, variables, paths, state.structure)
         spectrum = state.sums.spectrum(prior)
         scale = jnp.ones_like(state.scale)

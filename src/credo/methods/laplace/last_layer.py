@@ -11,7 +11,7 @@ from credo.core.batch import Batch
 from credo.core.method import Info, Method, Phase
 from credo.core.model import Model, at_mode
 from credo.core.network import Variables
-from credo.core.tree import Select, leaf, struct
+from credo.core.tree import Select, by_paths, leaf, struct, with_paths
 from credo.core.typing import PyTree
 from credo.errors import InputError, Refusal
 from credo.likelihoods import Gaussian
@@ -25,7 +25,6 @@ from credo.methods.laplace.curvature import (
     output_layer,
     tapped,
 )
-from credo.methods.laplace.curvature.paths import arrays, replaced
 from credo.methods.laplace.feature_regression import LOG_2PI, FeatureMoments, Rotated
 from credo.methods.laplace.laplace import Laplace, LaplaceState, single
 from credo.methods.points.map import MAP, PointState
@@ -133,7 +132,7 @@ class LastLayer(Method):
         if self.prior_precision == "evidence" and not is_gaussian(model, variables):
             raise Refusal('prior_precision="evidence" scales a normal prior, and this one is not normal.')
         layer = output_layer(find_taps(model, variables, data.inputs), self.layer)
-        mean = layer.join(arrays(variables.params["network"])).astype(jnp.result_type(float))
+        mean = layer.join(by_paths(variables.params["network"])).astype(jnp.result_type(float))
         outputs, width = mean.shape
         state = LayerState(
             self._map().init(key, model, variables, data), FeatureMoments.zeros(width, outputs, mean.dtype), mean,
@@ -221,7 +220,7 @@ class ByEvidence(MAP):
         """The log evidence, with scale and noise at their best, and the log prior of all else."""
         layer = self.layer
         assert layer is not None
-        kernel = layer.join(arrays(variables.params["network"]))
+        kernel = layer.join(by_paths(variables.params["network"]))
         start = FeatureMoments.zeros(kernel.shape[1], kernel.shape[0], jnp.result_type(float))
         moments = add_rows(start, model, variables, layer, batch)
         fixed = jax.lax.stop_gradient(moments)
@@ -289,7 +288,7 @@ def add_rows(
     run = tapped(model, variables, batch.inputs, (layer,))
     rows, targets = layer.augment(run.inputs[layer.kernel]), batch.targets
     if model.fixed is not None:  # a bias that is held is no feature's weight: it moves the targets
-        targets = targets - (run.outputs - rows @ layer.join(arrays(variables.params["network"])).T)
+        targets = targets - (run.outputs - rows @ layer.join(by_paths(variables.params["network"])).T)
     return moments.add(rows, targets, batch.weight)
 
 
@@ -297,7 +296,7 @@ def with_layer(variables: Variables, layer: Layer | None, matrix: jax.Array, log
     """The variables with another last layer and noise."""
     assert layer is not None
     parts = {path: x.astype(jnp.float32) for path, x in layer.split(matrix).items()}
-    params = variables.params | {"network": replaced(variables.params["network"], parts)}
+    params = variables.params | {"network": with_paths(variables.params["network"], parts)}
     if jax.tree.leaves(params["likelihood"]):
         old = params["likelihood"]["log_scale"]
         params["likelihood"] = {"log_scale": jnp.broadcast_to(log_noise, old.shape).astype(old.dtype)}

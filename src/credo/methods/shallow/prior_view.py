@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from credo.core.model import Model
 from credo.core.nodes import Nodes
-from credo.core.tree import path_string
+from credo.core.tree import path_string, paths
 from credo.core.typing import PyTree
 from credo.errors import Refusal
 from credo.methods.shallow.marginal import Coefficients
@@ -27,7 +27,7 @@ class PriorView:
         self._nodes, self._coefs = nodes, coefs
         params = nodes.join(gamma, coefs)
         self.bound: Any = model.prior.bind(model.network.info(params), hyper)
-        moments = {path: self._normal(path) for path in _paths(params)}
+        moments = {path: self._normal(path) for path in paths(params)}
         bad = [p for p, m in moments.items() if m is None and not self._is_hidden(p)]
         if bad:
             raise Refusal(
@@ -115,10 +115,6 @@ class PriorView:
         if self._moments is None and not isinstance(self.bound, BoundNodes):
             return normals
         return self.fresh(place, normals, None) - self.fresh(place, jnp.zeros_like(normals), None)
-
-
-def _paths(params: PyTree) -> list[str]:
-    return [path_string(path) for path, _ in jax.tree_util.tree_flatten_with_path(params)[0]]
 
 
 def _density(bound: Any, path: str) -> ElementDensity | None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from credo.core.model import Model
 from credo.core.network import is_info
-from credo.core.tree import Layout, path_string, size
+from credo.core.tree import Layout, by_paths, path_string, size
 from credo.core.typing import PyTree
 from credo.errors import InputError, Refusal
 from credo.methods.variational.state import normals
@@ -199,8 +199,7 @@ class KroneckerFamily(MeanFieldFamily):
             return jnp.full(n, half, dtype), jnp.zeros((n, n), dtype)
 
         own = {name for name, *_ in self.kernels}
-        every = jax.tree_util.tree_leaves_with_path(self.random.unravel(means[0]))
-        rest = {path_string(path): x for path, x in every if path_string(path) not in own}
+        rest = {path: x for path, x in by_paths(self.random.unravel(means[0])).items() if path not in own}
         return {
             "columns": {name: start(n) for name, _, n in self.kernels},
             "log_std": _map(lambda x: jnp.full_like(x, 2 * half), rest),
@@ -336,8 +335,8 @@ def _kernels(model: Model, params: PyTree, random: PyTree) -> tuple[tuple[str, i
     infos = jax.tree.leaves(model.network.info(model.complete(params)["network"]), is_leaf=is_info)
     kinds = {f"network/{i.path}": i for i in infos if i.kind in ("kernel", "other")}
     found = []
-    for key, x in jax.tree_util.tree_leaves_with_path(random):
-        info = kinds.get(path_string(key))
+    for path, x in by_paths(random).items():
+        info = kinds.get(path)
         if info is None or x.ndim < 2:
             continue
         # Layers keep outputs first or last; the output side stays whole.
@@ -348,5 +347,5 @@ def _kernels(model: Model, params: PyTree, random: PyTree) -> tuple[tuple[str, i
                 f"The kernel '{info.path}' is {sides[0]:,} × {sides[1]:,}, and a Kronecker factor has at most "
                 f'{MOST_FULL:,} rows: use family="low_rank".'
             )
-        found.append((path_string(key), *sides))
+        found.append((path, *sides))
     return tuple(found)

@@ -8,13 +8,14 @@ import numpy as np
 from credo.core.capabilities import ModalPosterior, ask
 from credo.core.model import Model
 from credo.core.posterior import WeightPosterior
+from credo.core.tree import by_paths
 from credo.core.typing import PyTree
 from credo.errors import Refusal
 from credo.likelihoods.calibrated import Corrected
 from credo.networks import MLP, Shallow
 from credo.posteriors import Stacked
 from credo.registry import LIKELIHOODS
-from credo.storage.export.draws import by_path, drawn
+from credo.storage.export.draws import drawn
 from credo.storage.export.stacks import each_part, widths_of
 from credo.storage.export.subject import Subject
 from credo.training.fit import Fit
@@ -61,7 +62,7 @@ def _numbers(posterior: Any, model: Model, key: jax.Array, num: int | None) -> t
     settings, arrays = _likelihood(model.likelihood, each, count)
     arrays |= {"log_weights": found.log_weights.reshape(count)}
     lead = 1 if found.moves else 2  # draws of whole networks are one axis, whatever member they are of
-    for path, x in by_path(found.network).items():
+    for path, x in by_paths(found.network).items():
         arrays[f"network/{path}"] = np.asarray(x, np.float32).reshape(-1, *x.shape[lead:])
     arrays |= {f"deviation/{path}": np.asarray(x, np.float32) for path, x in found.moves.items()}
     return {"network": network, "likelihood": settings}, arrays

@@ -11,7 +11,7 @@ from credo.core.capabilities import ModalPosterior, ask
 from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.posterior import Draws, WeightPosterior
-from credo.core.tree import leaf, num_bytes, path_string, struct, take
+from credo.core.tree import by_paths, leaf, num_bytes, struct, take, with_paths
 from credo.core.typing import PyTree
 from credo.networks import MLP
 from credo.posteriors import ActivationDropout, GaussianWeights, Linearised, Samples
@@ -47,9 +47,9 @@ class Around:
             network, moves, state = own
 
             def run(values: dict[str, jax.Array]) -> jax.Array:
-                return model.network.apply(Variables(_replaced(network, values), state), inputs)[0]
+                return model.network.apply(Variables(with_paths(network, values), state), inputs)[0]
 
-            outputs, push = jax.linearize(run, {path: x for path, x in by_path(network).items() if path in moves})
+            outputs, push = jax.linearize(run, {path: x for path, x in by_paths(network).items() if path in moves})
             return jax.lax.map(lambda move: outputs + push(move), moves)
 
         values = jax.lax.map(one, jax.tree.map(jnp.asarray, (self.network, self.moves, self.state)))
@@ -96,15 +96,6 @@ def size_of_draws(posterior: Any, num: int | None) -> int:
     return members * draws * num_bytes(one.params)
 
 
-def by_path(tree: PyTree) -> dict[str, jax.Array]:
-    """The arrays of a tree by their paths."""
-    return {path_string(path): x for path, x in jax.tree_util.tree_flatten_with_path(tree)[0]}
-
-
-def _replaced(tree: PyTree, values: dict[str, jax.Array]) -> PyTree:
-    return jax.tree_util.tree_map_with_path(lambda path, x: values.get(path_string(path), x), tree)
-
-
 def _state(posterior: Any) -> PyTree:
     while isinstance(posterior, SubsetPosterior | Linearised):
         posterior = posterior.inner if isinstance(posterior, SubsetPosterior) else posterior.weights
@@ -126,7 +117,7 @@ def _around_mode(
         own, member = pair
         centre = model.complete(posterior.centre(member).params)
         spread = take(posterior.spread, member)
-        network = by_path(centre["network"])
+        network = by_paths(centre["network"])
         moves = jax.lax.map(spread.draw, own)
         moves = {path: moves[path].astype(network[path].dtype) for path in spread.paths}
         repeated = jax.tree.map(lambda x: jnp.broadcast_to(x, (len(own), *jnp.shape(x))), centre["likelihood"])
@@ -146,7 +137,7 @@ def _around_mean(
         own, member = pair
         centre = model.complete(take(weights.mean, member) | take(weights.points, member))["network"]
         theta = jax.lax.map(lambda k: model.complete(weights.draw(k, member, jnp.int32(0)).params), own)
-        return centre, by_path(jax.tree.map(lambda t, c: t - c, theta["network"], centre)), theta["likelihood"]
+        return centre, by_paths(jax.tree.map(lambda t, c: t - c, theta["network"], centre)), theta["likelihood"]
 
     return *jax.lax.map(one, (keys, jnp.arange(len(keys)))), weights.state
 

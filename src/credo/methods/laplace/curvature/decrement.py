@@ -6,7 +6,8 @@ import jax
 
 from credo.core.model import Model
 from credo.core.network import Variables
-from credo.methods.laplace.curvature.paths import Arrays, arrays, with_weights
+from credo.core.tree import by_paths
+from credo.methods.laplace.curvature.paths import Arrays, with_weights
 
 
 def newton_decrement(model: Model, variables: Variables, spread: Any, gradient: Arrays) -> jax.Array:
@@ -20,7 +21,7 @@ def newton_decrement(model: Model, variables: Variables, spread: Any, gradient: 
         spread: the Gaussian of covariance T (H + P)⁻¹ there.
         gradient: of log p(D | θ), by path, for the weights that are spread.
     """
-    values = arrays(variables.params["network"])
+    values = by_paths(variables.params["network"])
 
     def log_prior(values: Arrays) -> jax.Array:
         return model.log_prior(with_weights(variables, values).params)

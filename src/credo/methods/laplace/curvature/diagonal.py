@@ -8,10 +8,10 @@ import jax.numpy as jnp
 from credo.core.batch import Batch
 from credo.core.model import Model
 from credo.core.network import Variables
-from credo.core.tree import leaf, struct
+from credo.core.tree import by_paths, leaf, struct
 from credo.core.typing import PyTree
 from credo.methods.laplace.curvature.ggn import CHUNK, Roots, over_rows, row_chunk
-from credo.methods.laplace.curvature.paths import Arrays, arrays, function
+from credo.methods.laplace.curvature.paths import Arrays, function
 from credo.methods.laplace.curvature.prior import LocalPrior
 from credo.methods.laplace.curvature.spectrum import LOG_2PI, Spectrum
 from credo.methods.laplace.curvature.taps import Layer, tapped
@@ -49,7 +49,7 @@ class DiagonalSums:
         return DiagonalSums(added, self.layers)
 
     def _by_rows(self, model: Model, variables: Variables, batch: Batch, roots: Roots) -> Arrays:
-        free = arrays(variables.params["network"])
+        free = by_paths(variables.params["network"])
         values = {path: free[path] for path in self.values}
         columns = roots(function(model, variables, batch.inputs)(values))
 
@@ -136,7 +136,7 @@ class Diagonal:
         return jax.lax.map(output, jnp.eye(run.outputs.shape[1], dtype=run.outputs.dtype)).T
 
     def _by_rows(self, model: Model, variables: Variables, inputs: PyTree) -> jax.Array:
-        free = arrays(variables.params["network"])
+        free = by_paths(variables.params["network"])
         values = {path: free[path] for path in self.std}
 
         def row(x: PyTree) -> jax.Array:

@@ -11,10 +11,10 @@ from credo.core.batch import Batch
 from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.parts import lower_factor
-from credo.core.tree import leaf, struct
+from credo.core.tree import by_paths, leaf, struct
 from credo.core.typing import PyTree
 from credo.methods.laplace.curvature.ggn import Roots, hessian_product, over_rows, row_chunk, row_jacobian
-from credo.methods.laplace.curvature.paths import Arrays, arrays, flat, function, unflat
+from credo.methods.laplace.curvature.paths import Arrays, flat, function, unflat
 from credo.methods.laplace.curvature.prior import LocalPrior
 from credo.methods.laplace.curvature.spectrum import LOG_2PI, Spectrum
 
@@ -146,5 +146,5 @@ class Full:
 
 
 def _chosen(variables: Variables, shapes: tuple[tuple[str, tuple[int, ...]], ...]) -> Arrays:
-    values = arrays(variables.params["network"])
+    values = by_paths(variables.params["network"])
     return {path: values[path] for path, _ in shapes}

@@ -10,10 +10,10 @@ import numpy as np
 from credo.core.batch import Batch
 from credo.core.model import Model
 from credo.core.network import Variables
-from credo.core.tree import leaf, struct
+from credo.core.tree import by_paths, leaf, struct
 from credo.core.typing import PyTree
 from credo.methods.laplace.curvature.ggn import Roots, ggn_product, hessian_product, row_chunk, row_jacobian
-from credo.methods.laplace.curvature.paths import Arrays, arrays, flat, unflat
+from credo.methods.laplace.curvature.paths import Arrays, flat, unflat
 from credo.methods.laplace.curvature.prior import LocalPrior
 from credo.methods.laplace.curvature.spectrum import LOG_2PI, Spectrum
 
@@ -54,7 +54,7 @@ class LowRankSums:
 
     def add(self, model: Model, variables: Variables, batch: Batch, roots: Roots) -> "LowRankSums":
         """With one batch's part of the images."""
-        values = arrays(variables.params["network"])
+        values = by_paths(variables.params["network"])
         values = {path: values[path] for path, _ in self.shapes}
         product = hessian_product if self.exact else ggn_product
 
@@ -118,7 +118,7 @@ class LowRankSpread:
 
     def variance(self, model: Model, variables: Variables, inputs: PyTree) -> jax.Array:
         """|D^{-½}∇f_c|² − Σ_k s_k/(1 + s_k) (u_k'D^{-½}∇f_c)² [n, out], a few rows at a time."""
-        free = arrays(variables.params["network"])
+        free = by_paths(variables.params["network"])
         values = {path: free[path] for path in self.paths}
 
         def row(x: PyTree) -> jax.Array:

@@ -9,25 +9,15 @@ import jax.numpy as jnp
 
 from credo.core.model import Model
 from credo.core.network import Variables
-from credo.core.tree import path_string
+from credo.core.tree import with_paths
 from credo.core.typing import PyTree
 
 Arrays = dict[str, jax.Array]
 
 
-def arrays(tree: PyTree) -> Arrays:
-    """The arrays of a tree by path, in flattening order; what is held (None) is left out."""
-    return {path_string(path): x for path, x in jax.tree_util.tree_flatten_with_path(tree)[0]}
-
-
-def replaced(tree: PyTree, values: Mapping[str, Any]) -> PyTree:
-    """The tree with the arrays at these paths replaced."""
-    return jax.tree_util.tree_map_with_path(lambda path, x: values.get(path_string(path), x), tree)
-
-
 def with_weights(variables: Variables, values: Mapping[str, Any]) -> Variables:
     """The variables with the network's weights at these paths replaced."""
-    network = replaced(variables.params["network"], values)
+    network = with_paths(variables.params["network"], values)
     return Variables(variables.params | {"network": network}, variables.state)
 
 

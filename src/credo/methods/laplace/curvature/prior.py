@@ -10,10 +10,10 @@ import numpy as np
 from credo.core.capabilities import FactoredSpread, GaussianDistribution, ask, offers
 from credo.core.model import Model
 from credo.core.network import ParamInfo, Variables
-from credo.core.tree import take
+from credo.core.tree import by_paths, take, with_paths
 from credo.core.typing import PyTree
 from credo.errors import Refusal
-from credo.methods.laplace.curvature.paths import Arrays, arrays, flat, replaced, unflat
+from credo.methods.laplace.curvature.paths import Arrays, flat, unflat
 from credo.posteriors import GaussianWeights
 from credo.priors.as_prior import AsPrior, WeightDistribution
 from credo.priors.by_path import ByPath, Pieces
@@ -42,7 +42,7 @@ def local_prior(model: Model, variables: Variables, paths: Sequence[str], struct
     """
     bound = _bound(model, variables)
     network = variables.params["network"]
-    values = {path: x for path, x in arrays(network).items() if path in paths}
+    values = {path: x for path, x in by_paths(network).items() if path in paths}
     moments = _moments(bound)
     factors = _factors(bound)
     if structure == "kfac" and factors is not None:
@@ -51,20 +51,20 @@ def local_prior(model: Model, variables: Variables, paths: Sequence[str], struct
         for layer in spread.layers:
             u, w, c = spread.precision(layer.kernel)
             precision |= layer.split(u**2 @ c @ (w**2).T)
-        return LocalPrior(arrays(mean), precision, bound.log_prob(network), None, spread)
+        return LocalPrior(by_paths(mean), precision, bound.log_prob(network), None, spread)
     if structure == "kfac" and not _one_scale(bound):
         raise Refusal(
             "Kronecker factors need a normal prior with one scale for each array of weights: take such a prior, "
             'or structure="full", "diagonal" or "low_rank".'
         )
     if moments is not None:
-        centre, std = ({path: arrays(tree)[path] for path in values} for tree in moments)
+        centre, std = ({path: by_paths(tree)[path] for path in values} for tree in moments)
         precision = {path: s**-2.0 for path, s in std.items()}
         each = [jax.scipy.stats.norm.logpdf(x, centre[p], std[p]).sum() for p, x in values.items()]
         return LocalPrior(centre, precision, sum(each, jnp.zeros(())))
 
     def log_prob(values: Arrays) -> jax.Array:
-        whole = model.complete(variables.params | {"network": replaced(network, values)})
+        whole = model.complete(variables.params | {"network": with_paths(network, values)})
         return bound.log_prob(whole["network"])
 
     if _elementwise(bound):

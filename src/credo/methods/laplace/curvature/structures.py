@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from credo.core.model import Model
 from credo.core.network import Variables
-from credo.core.tree import Select
+from credo.core.tree import Select, by_paths
 from credo.core.typing import PyTree
 from credo.errors import Refusal
 from credo.methods.laplace.curvature.dense_block import DenseBlockSums
@@ -16,7 +16,7 @@ from credo.methods.laplace.curvature.evidence import Groups
 from credo.methods.laplace.curvature.full import FullSums
 from credo.methods.laplace.curvature.kronecker import KroneckerSums
 from credo.methods.laplace.curvature.low_rank import LowRankSums
-from credo.methods.laplace.curvature.paths import Arrays, arrays
+from credo.methods.laplace.curvature.paths import Arrays
 from credo.methods.laplace.curvature.prior import one_scale
 from credo.methods.laplace.curvature.taps import Taps, find_taps, output_layer, require_all
 
@@ -28,7 +28,7 @@ FULL_LIMIT = 20_000  # beyond this the whole matrix takes gigabytes
 def choose(structure: str, model: Model, variables: Variables, taps: Taps) -> str:
     """The structure that "auto" stands for: the whole matrix up to 2,000 weights; beyond that Kronecker factors where
     all weights are in dense layers with one prior scale each, else the diagonal."""
-    size = sum(x.size for x in arrays(variables.params["network"]).values())
+    size = sum(x.size for x in by_paths(variables.params["network"]).values())
     if structure == "full":
         _check_size(size, "all")
     if structure != "auto":
@@ -62,7 +62,7 @@ def first_sums(
     """
     taps = find_taps(model, variables, inputs)
     chosen = choose(structure, model, variables, taps)
-    values = arrays(variables.params["network"])
+    values = by_paths(variables.params["network"])
     dtype = jnp.result_type(float)
     sums: Any
     if chosen == "full":

@@ -13,11 +13,11 @@ import jax.numpy as jnp
 from credo.core.capabilities import DenseNetwork, TappedNetwork, capability
 from credo.core.model import Model
 from credo.core.network import Variables
-from credo.core.tree import Select, matches, struct
+from credo.core.tree import Select, by_paths, matches, struct, with_paths
 from credo.core.typing import PyTree
 from credo.errors import InputError, Refusal
 from credo.methods.laplace.curvature.interpret import read_program
-from credo.methods.laplace.curvature.paths import Arrays, arrays, replaced
+from credo.methods.laplace.curvature.paths import Arrays
 
 
 @struct
@@ -83,7 +83,7 @@ def find_taps(model: Model, variables: Variables, inputs: PyTree) -> Taps:
         >>> [layer.kernel for layer in find_taps(model, start, jnp.ones((2, 3))).layers]
         ['hidden_0/kernel', 'output/kernel']
     """
-    free = arrays(variables.params["network"])
+    free = by_paths(variables.params["network"])
     dense = capability(model.network, DenseNetwork)
     if dense is not None:
         layers = [Layer(*facts) for facts in dense.dense_layers()]
@@ -109,9 +109,9 @@ def _program(model: Model, variables: Variables, inputs: PyTree) -> tuple[Any, A
     network = model.complete(variables.params)["network"]
 
     def run(values: Arrays, state: PyTree, inputs: PyTree) -> jax.Array:
-        return model.network.apply(Variables(replaced(network, values), state), inputs)[0]
+        return model.network.apply(Variables(with_paths(network, values), state), inputs)[0]
 
-    values = arrays(network)
+    values = by_paths(network)
     ordered = {path: values[path] for path in sorted(values)}  # dicts are flattened in this order
     rest = jax.tree.leaves((variables.state, inputs))
     return jax.make_jaxpr(run)(ordered, variables.state, inputs), ordered, rest
@@ -133,7 +133,7 @@ def _read_layers(model: Model, variables: Variables, inputs: PyTree) -> tuple[li
 def tapped(model: Model, variables: Variables, inputs: PyTree, layers: Iterable[Layer]) -> Tapped:
     """Run the network with its layers tapped; one backward pass for each call of `pull`."""
     network = model.complete(variables.params)["network"]
-    values, rows = arrays(network), _rows(inputs)
+    values, rows = by_paths(network), _rows(inputs)
     shifts = {}
     for layer in layers:
         kernel = values[layer.kernel]
