@@ -8,6 +8,7 @@ import scipy.stats
 
 from credo import likelihoods, priors
 from credo.core.batch import Batch
+from credo.core.capabilities import GaussianDistribution, ask
 from credo.core.model import Model
 from credo.core.tree import leaf, struct
 from credo.errors import InputError, NoDensity, Refusal
@@ -177,7 +178,7 @@ def test_as_prior_of_one_mean_field():
 def test_as_prior_of_a_mixture():
     q = mean_field(3)
     bound = priors.as_prior(q).bind(INFO, {})
-    assert bound.gaussian() is None
+    assert ask(bound, GaussianDistribution).gaussian() is None
     each = [
         sum(
             scipy.stats.norm.logpdf(x, m[s], d[s]).sum()

@@ -1,6 +1,6 @@
 """Signs that a posterior should not be believed, each with the number that shows it and what to do."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,85 +52,69 @@ def find_alarms(
         likelihood: of the model.
         importance: what importance sampling tells of its weights.
     """
-    found = [*_energy(trace), *_unfinished(trace)] if chains else _weights(importance)
+    found = [*_energy(trace), *_unfinished(trace)] if chains else [*_weights(importance)]
     if probe is None:
         return found
     found += _convergence(probe, trace) if chains else []
     found += _noise(probe, likelihood)
     if not point:
-        collapsed = _collapsed(probe, num_data, temperature)
-        found += collapsed or [*_constant(probe), *_prior(probe)]
+        found += [*_collapsed(probe, num_data, temperature)] or [*_constant(probe), *_prior(probe)]
     return found
 
 
-def _energy(trace: Mapping[str, Any]) -> list[Alarm]:
-    found = []
+def _energy(trace: Mapping[str, Any]) -> Iterator[Alarm]:
     divergent = int(np.sum(trace["divergent"])) if "divergent" in trace else 0
     if divergent:
         total = int(np.size(trace["divergent"]))
-        found.append(
-            Alarm(
-                "divergences",
-                f"{divergent} of {total} transitions diverged: the posterior has places that this step size cannot "
-                "follow",
-                "raise target_acceptance towards 0.99 or lower step_size",
-            )
+        yield Alarm(
+            "divergences",
+            f"{divergent} of {total} transitions diverged: the posterior has places that this step size cannot follow",
+            "raise target_acceptance towards 0.99 or lower step_size",
         )
     if "energy" in trace and np.shape(trace["energy"])[1] >= 20:
         lowest = float(np.nanmin(bfmi(trace["energy"])))
         if lowest < LEAST_BFMI:
-            found.append(
-                Alarm(
-                    "energy",
-                    f"The lowest E-BFMI of a chain is {lowest:.2f} (below {LEAST_BFMI:g}): its momenta are too weak to "
-                    "reach all energies of the posterior",
-                    "lengthen the warm-up, or use a prior with lighter tails",
-                )
+            yield Alarm(
+                "energy",
+                f"The lowest E-BFMI of a chain is {lowest:.2f} (below {LEAST_BFMI:g}): its momenta are too weak to "
+                "reach all energies of the posterior",
+                "lengthen the warm-up, or use a prior with lighter tails",
             )
-    return found
 
 
-def _unfinished(trace: Mapping[str, Any]) -> list[Alarm]:
+def _unfinished(trace: Mapping[str, Any]) -> Iterator[Alarm]:
     """A population that is still on its way from the prior to the posterior."""
     reached = float(np.min(trace["exponent"][:, -1])) if "exponent" in trace else 1.0
-    if reached >= 1:
-        return []
-    return [
-        Alarm(
+    if reached < 1:
+        yield Alarm(
             "unfinished",
             f"The population stands at p(θ)^(1−λ) p(θ, D)^λ with λ = {reached:.2g}, which is not the posterior",
             "run more steps, or lower ess",
         )
-    ]
 
 
-def _weights(found: Importance | None) -> list[Alarm]:
+def _weights(found: Importance | None) -> Iterator[Alarm]:
     """Importance weights that a few draws dominate."""
-    if found is None:
-        return []
-    good = good_shape(found.draws)
-    if found.k >= good:
-        return [
-            Alarm(
-                "weights",
-                f"IMPORTANCE SAMPLING FAILED: k-hat of the weights is {found.k:.2f} (above {good:.2f}) and the "
-                f"{found.draws} draws are worth {found.worth:.1f}",
-                "do not use this posterior: take a proposal closer to it (tails=5, a richer fit) or a sampler",
-            )
-        ]
-    if found.worth < LEAST_ESS:
-        return [
-            Alarm(
-                "low_ess",
-                f"The {found.draws} weighted draws are worth only {found.worth:.0f}: means are uncertain by more than "
-                "a tenth of their spread",
-                f"run {int(np.ceil(LEAST_ESS / max(found.worth, 1.0))) + 1} times as many draws",
-            )
-        ]
-    return []
+    if found is not None and found.k >= good_shape(found.draws):
+        yield Alarm(
+            "weights",
+            f"IMPORTANCE SAMPLING FAILED: k-hat of the weights is {found.k:.2f} (above {good_shape(found.draws):.2f}) "
+            f"and the {found.draws} draws are worth {found.worth:.1f}",
+            "do not use this posterior: take a proposal closer to it (tails=5, a richer fit) or a sampler",
+        )
+    elif found is not None and found.worth < LEAST_ESS:
+        yield _few(f"{found.draws} weighted draws are worth only {found.worth:.0f}", found.worth)
 
 
-def _convergence(probe: Probe, trace: Mapping[str, Any]) -> list[Alarm]:
+def _few(what: str, worth: float) -> Alarm:
+    return Alarm(
+        "low_ess",
+        f"The {what}: means are uncertain by more than a tenth of their spread",
+        f"run {int(np.ceil(LEAST_ESS / max(worth, 1.0))) + 1} times as many draws",
+    )
+
+
+def _convergence(probe: Probe, trace: Mapping[str, Any]) -> Iterator[Alarm]:
     """Chains that disagree about functions or the size of the noise: modes where each has settled, else too few draws.
 
     The log density joins the search for a trend: it drifts where any part of the posterior does.
@@ -147,7 +131,7 @@ def _convergence(probe: Probe, trace: Mapping[str, Any]) -> list[Alarm]:
     stats = chain_stats(chains)
     moving = (stats.std > 0) & np.isfinite(stats.rhat)
     if not moving.any():
-        return []
+        return
     rhat, names = stats.rhat[moving], names[moving]
     size = kish(probe.log_weights) * np.minimum(stats.ess_bulk, stats.ess_tail)[moving]
     worst, least, of = float(rhat.max()), float(size.min()), names[rhat.argmax()]
@@ -155,17 +139,11 @@ def _convergence(probe: Probe, trace: Mapping[str, Any]) -> list[Alarm]:
         order = np.argsort(-rhat)[: min(MOST_APART, int((rhat > RHAT).sum()))]
         found = _apart(chains[:, :, moving][:, :, order], trace, of, worst, least)
         if found is not None:
-            return [found]
+            yield found
+            return
     if least < LEAST_ESS:
-        return [
-            Alarm(
-                "low_ess",
-                f"The {members * draws} draws are worth only {least:.0f} independent ones for {names[size.argmin()]}: "
-                "means are uncertain by more than a tenth of their spread",
-                f"run {int(np.ceil(LEAST_ESS / max(least, 1.0))) + 1} times as many draws",
-            )
-        ]
-    return []
+        of = names[size.argmin()]
+        yield _few(f"{members * draws} draws are worth only {least:.0f} independent ones for {of}", least)
 
 
 def _apart(chains: np.ndarray, trace: Mapping[str, Any], of: str, worst: float, least: float) -> Alarm | None:
@@ -216,7 +194,7 @@ def _unconverged(of: str, worst: float, least: float, found: Steadiness) -> Alar
     )
 
 
-def _noise(probe: Probe, likelihood: Any) -> list[Alarm]:
+def _noise(probe: Probe, likelihood: Any) -> Iterator[Alarm]:
     """Noise that fell to the floor which the likelihood sets, or to nothing beside the functions themselves."""
     size = np.sqrt(probe.aleatoric)
     floor = ask(likelihood, FlooredLikelihood).floor
@@ -224,76 +202,59 @@ def _noise(probe: Probe, likelihood: Any) -> list[Alarm]:
         floor = float(floor)
         share = float((size < 1.1 * floor).mean())
         if share > 0.5:
-            return [
-                Alarm(
-                    "noise_bound",
-                    f"The noise is at its floor of {floor:.3g} at {100 * share:.0f} % of the inputs looked at",
-                    "the network knows rows by heart: tighten the prior, use a smaller network or gaussian noise",
-                )
-            ]
-        return []
-    if likelihood.kind != "real" or not (likelihood.point or has_posterior(likelihood)):
-        return []
-    spread = float(np.ptp(probe.mean)) if len(probe.mean) > 1 else 0.0
-    smallest = float(size.min())
-    if smallest < 1e-3 * spread:
-        return [
-            Alarm(
+            yield Alarm(
                 "noise_bound",
-                f"The learned noise fell to {smallest:.2g}, less than a thousandth of what the function varies",
+                f"The noise is at its floor of {floor:.3g} at {100 * share:.0f} % of the inputs looked at",
+                "the network knows rows by heart: tighten the prior, use a smaller network or gaussian noise",
+            )
+    elif likelihood.kind == "real" and (likelihood.point or has_posterior(likelihood)):
+        spread = float(np.ptp(probe.mean)) if len(probe.mean) > 1 else 0.0
+        if size.min() < 1e-3 * spread:
+            yield Alarm(
+                "noise_bound",
+                f"The learned noise fell to {size.min():.2g}, less than a thousandth of what the function varies",
                 "give a known noise, or tighten the prior; targets without noise need no likelihood that learns it",
             )
-        ]
-    return []
 
 
-def _collapsed(probe: Probe, num_data: int, temperature: float) -> list[Alarm]:
+def _collapsed(probe: Probe, num_data: int, temperature: float) -> Iterator[Alarm]:
     """Less spread than even one free parameter leaves: the mean of Var[f(x_n)] is σ²p/N for p of them, times T."""
     spread, noise = float(probe.epistemic.mean()), float(probe.aleatoric.mean())
     least = noise * temperature / max(num_data, 1)
-    if not noise > 0 or spread >= 0.01 * least:
-        return []
-    return [
-        Alarm(
+    if noise > 0 and spread < 0.01 * least:
+        yield Alarm(
             "collapsed",
             f"The posterior collapsed to a point: functions spread by {np.sqrt(spread):.2g}, and {num_data} rows with "
             f"noise {np.sqrt(noise):.2g} leave at least {np.sqrt(least):.2g}",
             "train for longer from wider starts, check beta and the temperature, or use another method",
         )
-    ]
 
 
-def _constant(probe: Probe) -> list[Alarm]:
+def _constant(probe: Probe) -> Iterator[Alarm]:
     std = probe.std
     size = std.mean(0)
     if probe.distinct < LEAST_DISTINCT or probe.values.shape[0] * probe.values.shape[1] < 10 or not (size > 0).all():
-        return []
+        return
     change = float((std.std(0) / size).max())
-    if change >= SAME:
-        return []
-    return [
-        Alarm(
+    if change < SAME:
+        yield Alarm(
             "constant",
             f"What the model does not know is the same everywhere: the spread of its functions varies by {change:.1e} "
             f"of itself over {probe.distinct} inputs",
             "the inputs do not reach the outputs: check the scale of the inputs, and whether hidden units are dead",
         )
-    ]
 
 
-def _prior(probe: Probe) -> list[Alarm]:
+def _prior(probe: Probe) -> Iterator[Alarm]:
     """Functions that spread like those of the prior, around the prior's mean, at the very training inputs."""
     if probe.prior_mean is None or probe.prior_std is None or not (probe.prior_std > 0).all():
-        return []
+        return
     ratio = float(np.exp(np.median(np.log(np.maximum(probe.std, 1e-30) / probe.prior_std))))
     shift = float(np.sqrt((((probe.mean - probe.prior_mean) / probe.prior_std) ** 2).mean()))
-    if not (0.85 < ratio < 1.18 and shift < 0.25):
-        return []
-    return [
-        Alarm(
+    if 0.85 < ratio < 1.18 and shift < 0.25:
+        yield Alarm(
             "prior",
             f"The posterior is the prior: functions spread {ratio:.2f} times as widely and lie {shift:.2f} prior "
             "standard deviations away, at the training inputs",
             "the data taught it nothing: train for longer, lower beta or the noise, or use a smaller network",
         )
-    ]

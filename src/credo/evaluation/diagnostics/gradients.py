@@ -17,7 +17,7 @@ from credo.core.batch import Batch
 from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.numeric import host_arrays, host_floats, host_targets
-from credo.core.tree import Layout
+from credo.core.tree import Layout, size
 from credo.errors import InputError
 from credo.evaluation.diagnostics.data import rows_of
 
@@ -157,7 +157,7 @@ def step_size_check(
         raise InputError(f"step_size must be positive, got {step_size}.")
     noise = gradient_noise(key, model, variables, data, batch_size, num)
     batch = _batch(model, data, MOST_ROWS)
-    start = np.random.default_rng(0).normal(size=_size(variables.params)).astype(np.float32)
+    start = np.random.default_rng(0).normal(size=size(variables.params)).astype(np.float32)
     curvature = float(_largest_eigenvalue(model, variables, batch, start, 0.0))
     if curvature < 0:  # the eigenvalue of largest size; the largest one lies at the other end
         curvature += float(_largest_eigenvalue(model, variables, batch, start, -curvature))
@@ -179,10 +179,6 @@ def _batch(model: Model, data: Any, most: int | None = None) -> Batch:
         return batch
     some = np.linspace(0, rows - 1, most).round().astype(int)
     return Batch(jax.tree.map(lambda x: x[some], inputs), y[some], weights[some], np.float32(rows))
-
-
-def _size(params: Any) -> int:
-    return sum(int(np.prod(np.shape(x))) for x in jax.tree.leaves(params))
 
 
 def _potential(model: Model, variables: Variables, layout: Layout, batch: Batch) -> Any:

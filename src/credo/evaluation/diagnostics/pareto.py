@@ -13,7 +13,6 @@ from credo.core.draws import log_likelihood_draws
 from credo.core.model import Model
 from credo.core.posterior import WeightPosterior
 from credo.core.short import fields_in_short
-from credo.core.tree import take
 from credo.errors import InputError, NoDensity
 from credo.evaluation.diagnostics.data import canonical
 from credo.methods.population.pareto_smoothing import good_shape, pareto_smooth
@@ -119,12 +118,4 @@ def log_weights(key: jax.Array, fit: Any, data: Any, num: int) -> np.ndarray:
 def _densities(key: jax.Array, posterior: Any, model: Model, num: int) -> tuple[jax.Array, jax.Array]:
     """log p(θ) and log q(θ) of the draws that `log_likelihood_draws` makes with this key."""
     draws = posterior.sample(key, num)
-    return jax.lax.map(lambda i: _pair(posterior, model, take(draws, i)), jax.numpy.arange(_count(draws)))
-
-
-def _pair(posterior: Any, model: Model, params: Any) -> tuple[jax.Array, jax.Array]:
-    return model.log_prior(params), posterior.log_prob(params)
-
-
-def _count(draws: Any) -> int:
-    return jax.tree.leaves(draws)[0].shape[0]
+    return jax.lax.map(lambda params: (model.log_prior(params), posterior.log_prob(params)), draws)

@@ -119,15 +119,12 @@ def _per_output(known: dict[str, Statistic], targets: np.ndarray) -> dict[str, S
     if targets.ndim == 1:
         return known
     columns = range(targets.shape[1])
-    return {f"{name} of output {i + 1}": partial(_column, f, i) for i in columns for name, f in known.items()}
+    column = lambda y, f, i: f(y[:, i])  # noqa: E731
+    return {f"{name} of output {i + 1}": partial(column, f=f, i=i) for i in columns for name, f in known.items()}
 
 
 def _share(y: np.ndarray, value: int) -> float:
     return float(np.mean(y == value))
-
-
-def _column(function: Statistic, index: int, y: np.ndarray) -> Any:
-    return function(y[:, index])
 
 
 def _evenly(draws: Draws) -> Draws:

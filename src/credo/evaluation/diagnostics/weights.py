@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from credo.core.posterior import WeightPosterior
-from credo.core.tree import paths
+from credo.core.tree import by_paths, size
 from credo.errors import Refusal
 from credo.posteriors import Samples, SubsetPosterior
 
@@ -36,8 +36,7 @@ def weight_draws(key: jax.Array, fit: Any, num: int | None = None) -> dict[str, 
         members, each = posterior.num_draws(num)
         flat = _draw(key, jax.device_put(posterior), num)
         params = jax.tree.map(lambda x: np.asarray(x).reshape(members, each, *x.shape[1:]), flat)
-    names = [path.removeprefix("network/") for path in paths(params)]
-    return {name: np.asarray(x) for name, x in zip(names, jax.tree.leaves(params))}
+    return {path.removeprefix("network/"): np.asarray(x) for path, x in by_paths(params).items()}
 
 
 @partial(jax.jit, static_argnames="num")
@@ -51,4 +50,4 @@ def num_parameters(fit: Any) -> int | None:
     if not isinstance(fit.posterior, WeightPosterior):
         return None
     one = jax.eval_shape(lambda p: p.draw(jax.random.key(0), 0, 0).params, fit.posterior)
-    return sum(int(np.prod(x.shape)) for x in jax.tree.leaves(one))
+    return size(one)
