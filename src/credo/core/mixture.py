@@ -58,22 +58,22 @@ def each_draw(likelihood: Any, asked: Callable[..., jax.Array], draws: Flat, *ma
     return jax.vmap(partial(asked, likelihood))(draws.params, draws.outputs, *mapped)
 
 
-def _mean(likelihood: Any, params: PyTree, outputs: jax.Array) -> jax.Array:
-    return likelihood.mean(params, outputs)
-
-
-def _variance(likelihood: Any, params: PyTree, outputs: jax.Array) -> jax.Array:
-    return likelihood.variance(params, outputs)
-
-
 def means_of(likelihood: Any, draws: Flat) -> jax.Array:
     """E[y | f_k, ν_k] [K, n, k]."""
-    return each_draw(likelihood, _mean, draws)
+    return each_draw(likelihood, lambda one, params, f: one.mean(params, f), draws)
 
 
 def variances_of(likelihood: Any, draws: Flat) -> jax.Array:
     """Var[y | f_k, ν_k] [K, n, k]."""
-    return each_draw(likelihood, _variance, draws)
+    return each_draw(likelihood, lambda one, params, f: one.variance(params, f), draws)
+
+
+@jax.jit
+def values_of(likelihood: Any, draws: Flat) -> jax.Array:
+    """What every draw expects: E[y | f_k, ν_k] [K, n, k], or the probabilities of the classes."""
+    if likelihood.kind != "classes":
+        return means_of(likelihood, draws)
+    return jnp.exp(each_draw(likelihood, lambda one, params, f: one.log_probs(params, f), draws))
 
 
 def log_probs_of(likelihood: Any, draws: Flat, targets: jax.Array) -> jax.Array:

@@ -62,7 +62,7 @@ def test_crps_is_the_mean_over_pairs():
     ("options", "words"),
     [
         ({"horizon": 50}, "needs as many new values"),
-        ({"horizon": 0}, "horizon is a whole number"),
+        ({"horizon": 0}, "horizon must be a whole number"),
         ({"every": 0}, "every"),
     ],
 )

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from credo.core.checks import a_word
+from credo.core.mixture import values_of
 from credo.core.numeric import host_arrays
 from credo.core.predict import predict
 from credo.core.predictive import Predictive
@@ -80,38 +81,21 @@ def _variance(predictive: Predictive) -> np.ndarray:
 
 def class_draws(predictive: Predictive) -> tuple[np.ndarray, np.ndarray]:
     """p(c | x, θ_k) [K, n, C] and the weights of the draws [K]."""
-    parts, weights = [], None
+    parts, weights = [], np.zeros(0)
     for rows, draws in predictive.chunks():
-        probs = _probs(predictive.likelihood, draws.params, draws.outputs)
-        parts.append(np.asarray(probs)[:, : rows.stop - rows.start])
+        parts.append(np.asarray(values_of(predictive.likelihood, draws))[:, : rows.stop - rows.start])
         weights = np.asarray(jax.nn.softmax(draws.log_weights))
-    assert weights is not None
     return np.concatenate(parts, 1), weights
-
-
-@jax.jit
-def _probs(likelihood: Any, params: PyTree, outputs: jax.Array) -> jax.Array:
-    return jnp.exp(jax.vmap(likelihood.log_probs)(params, outputs))
 
 
 def mean_draws(predictive: Predictive) -> tuple[np.ndarray, np.ndarray]:
     """E[y | x, θ_k] [K, n] and the weights of the draws [K]."""
-    parts, weights = [], None
+    means, weights = class_draws(predictive)
+    if means.shape[-1] != 1:
+        raise Refusal("What two labels tell about each other is a number for one output: ask for one target.")
     shift, scale = predictive.affine
-    for rows, draws in predictive.chunks():
-        mean = np.asarray(_means(predictive.likelihood, draws.params, draws.outputs))
-        if mean.shape[-1] != 1:
-            raise Refusal("What two labels tell about each other is a number for one output: ask for one target.")
-        own = mean[:, : rows.stop - rows.start, 0].astype(np.float64)
-        parts.append(shift[rows, 0] + scale[rows, 0] * own)
-        weights = np.asarray(jax.nn.softmax(draws.log_weights), np.float64)
-    assert weights is not None
-    return np.concatenate(parts, 1), weights / weights.sum()
-
-
-@jax.jit
-def _means(likelihood: Any, params: PyTree, outputs: jax.Array) -> jax.Array:
-    return jax.vmap(likelihood.mean)(params, outputs)
+    weights = weights.astype(np.float64)
+    return shift[:, 0] + scale[:, 0] * means[..., 0].astype(np.float64), weights / weights.sum()
 
 
 def _epig(

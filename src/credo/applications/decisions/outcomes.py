@@ -10,7 +10,7 @@ import numpy as np
 
 from credo.core.count_places import count_places, count_range
 from credo.core.likelihood import Likelihood
-from credo.core.mixture import Flat
+from credo.core.mixture import Flat, values_of
 from credo.core.predictive import Predictive
 from credo.errors import Refusal
 from credo.training.progress import tracked
@@ -81,7 +81,7 @@ def outcomes(
     start = 0
     for rows, draws in tracked(predictive.chunks(), "rows", len(predictive), lambda part: part[0].stop - part[0].start):
         count = rows.stop - rows.start
-        if predictive.kind != "classes" and _width(predictive.likelihood, draws) != 1:
+        if predictive.kind != "classes" and jax.eval_shape(values_of, predictive.likelihood, draws).shape[-1] != 1:
             raise Refusal(
                 "Decisions are about one outcome in each row; these predictions have several: fit one target, or "
                 "make the utility's argument the target."
@@ -90,10 +90,6 @@ def outcomes(
         for own, block in _blocks(predictive, draws, affine, breaks, few, panels):
             yield slice(start + own.start, start + own.stop), block
         start += count
-
-
-def _width(likelihood: Likelihood, draws: Flat) -> int:
-    return int(jax.eval_shape(jax.vmap(likelihood.mean), draws.params, draws.outputs).shape[-1])
 
 
 def _blocks(
@@ -120,7 +116,7 @@ def _blocks(
         own = slice(first, min(first + step, count))
         cut = own.stop - own.start
         if kind == "classes":
-            mass = _clean(_classes(likelihood, draws, rows), cut)
+            mass = _clean(values_of(likelihood, draws._replace(outputs=draws.outputs[:, rows])), cut)
             yield own, Outcomes(np.arange(mass.shape[-1])[None, None], mass, mass, weights)
         elif kind == "counts":
             values, raw = _counts(
@@ -141,11 +137,6 @@ def _clean(mass: Any, cut: int) -> np.ndarray:
     """Probabilities in double precision that sum to 1: a sure utility stays what it is."""
     array = np.asarray(mass, np.float64)[:, :cut]
     return np.asarray(array / array.sum(-1, keepdims=True))
-
-
-@jax.jit
-def _classes(likelihood: Any, draws: Flat, rows: jax.Array) -> jax.Array:
-    return jnp.exp(jax.vmap(likelihood.log_probs)(draws.params, draws.outputs[:, rows]))
 
 
 def _counts(

@@ -3,6 +3,7 @@
 import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -159,13 +160,13 @@ def step_utility(rows: Mapping[str, tuple[float, float, float]]) -> NamedActions
     for name, (threshold, below, above) in rows.items():
         if not all(math.isfinite(x) for x in (threshold, below, above)):
             raise InputError(f"Threshold and utilities of the action '{name}' must be finite numbers.")
-        functions.append(_step(float(threshold), float(below), float(above)))
+        functions.append(partial(_step, threshold=float(threshold), below=float(below), above=float(above)))
         breaks.add(float(threshold))
     return NamedActions(tuple(str(name) for name in rows), tuple(functions), tuple(sorted(breaks)))
 
 
-def _step(threshold: float, below: float, above: float) -> Callable[[np.ndarray], Any]:
-    return lambda y: np.where(y < threshold, below, above)
+def _step(y: np.ndarray, threshold: float, below: float, above: float) -> np.ndarray:
+    return np.where(y < threshold, below, above)
 
 
 def newsvendor(under: float, over: float, bounds: tuple[float, float] | None = None) -> Amount:
@@ -236,11 +237,7 @@ def as_utility(given: Any, actions: Any = None, classes: Sequence[Any] = (), bou
         raise InputError("A function u(action, outcome) needs actions=[…], or bounds=(low, high) for an amount.")
     if actions is None:
         return Amount(given, checked_bounds(bounds))
-    return NamedActions(tuple(str(a) for a in actions), tuple(_fixed(given, a) for a in actions))
-
-
-def _fixed(function: Callable[[Any, Any], Any], action: Any) -> Callable[[np.ndarray], Any]:
-    return lambda y: function(action, y)
+    return NamedActions(tuple(str(a) for a in actions), tuple(partial(given, a) for a in actions))
 
 
 def with_abstain(utility: NamedActions, cost: float, right: float | None = None) -> NamedActions:

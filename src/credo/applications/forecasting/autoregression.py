@@ -12,6 +12,7 @@ import numpy as np
 from credo.applications.effects.functions import Functions, drawn_functions
 from credo.applications.forecasting.backtest import Backtest
 from credo.applications.forecasting.forecast import Forecast, OneStep
+from credo.core.checks import whole
 from credo.core.model import Model
 from credo.core.numeric import host_doubles
 from credo.core.predict import predict
@@ -106,8 +107,7 @@ class Autoregression:
             (5,)
         """
         values = _checked_series(new_values, "new_values")
-        _whole(horizon, "horizon")
-        _whole(every, "every")
+        horizon, every = whole(horizon, "horizon"), whole(every, "every")
         if len(values) < horizon:
             raise InputError(f"A horizon of {horizon} steps needs as many new values; there are {len(values)}.")
         origins = np.arange(0, len(values) - horizon + 1, every)
@@ -119,13 +119,12 @@ class Autoregression:
 
     def _paths(self, key: jax.Array, pasts: np.ndarray, horizon: int, num_paths: int) -> np.ndarray:
         """Paths [origins, paths, horizon] that follow each past, the newest value first."""
-        _whole(horizon, "horizon")
-        _whole(num_paths, "num_paths")
+        horizon, num_paths = whole(horizon, "horizon"), whole(num_paths, "num_paths")
         key_draws, key_order, key_paths = jax.random.split(key, 3)
         draws = drawn_functions(key_draws, self.fit.posterior, num_paths)
         order = jax.random.permutation(key_order, len(draws))[np.arange(num_paths) % len(draws)]
         windows = jnp.asarray(self._standardised(pasts), jnp.float32)
-        paths = _simulate(key_paths, self.fit.model, draws, order, windows, self.lags, int(horizon))
+        paths = _simulate(key_paths, self.fit.model, draws, order, windows, self.lags, horizon)
         return self.shift + self.scale * np.asarray(paths, np.float64)
 
     def one_step(self, key: jax.Array, new_values: Any) -> OneStep:
@@ -287,8 +286,3 @@ def _checked_lags(lags: Any) -> tuple[int, ...]:
     if len(set(found)) < len(found):
         raise InputError(f"The lag {max(found, key=found.count)} is given twice; name each lag once.")
     return found
-
-
-def _whole(value: Any, name: str) -> None:
-    if int(value) != value or value < 1:
-        raise InputError(f"{name} is a whole number of at least 1, got {value!r}.")

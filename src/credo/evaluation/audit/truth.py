@@ -87,16 +87,9 @@ def truth_of_draws(likelihood: Likelihood, draws: Flat, effective: Any, source: 
 
 def function_values(likelihood: Any, draws: Flat) -> tuple[np.ndarray, np.ndarray]:
     """g(x) of every draw [K, n, C] and the draws' weights [K], in double precision."""
-    values = _values(likelihood, draws)
+    values = mixture.values_of(likelihood, draws)
     weights = np.exp(np.asarray(draws.log_weights, np.float64))
     return np.asarray(values, np.float64), weights / weights.sum()
-
-
-@jax.jit
-def _values(likelihood: Any, draws: Flat) -> jax.Array:
-    if likelihood.kind == "classes":
-        return jnp.exp(jax.vmap(likelihood.log_probs)(draws.params, draws.outputs))
-    return jax.vmap(likelihood.mean)(draws.params, draws.outputs)
 
 
 def weighted_moments(values: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,9 +22,6 @@ from credo.tables.prepare import check_duration
 from credo.tables.read import parse
 from credo.tables.read.source import read_source
 from credo.tables.rows.copies import copies_note, copies_of
-
-if TYPE_CHECKING:
-    pass
 
 USUAL = (AUTO, "map", "bayes_by_backprop", "deep_ensemble", "last_layer", "laplace", "ensemble_chains")
 

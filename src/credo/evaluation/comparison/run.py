@@ -81,20 +81,7 @@ def compare(
     from joblib import Parallel, delayed
 
     plan = Plan(
-        table,
-        target,
-        methods,
-        baselines,
-        task,
-        missing,
-        folds,
-        seed,
-        network,
-        settings,
-        steps,
-        budget,
-        split_by,
-        drop,
+        table, target, methods, baselines, task, missing, folds, seed, network, settings, steps, budget, split_by, drop
     )
     if folder is not None:
         check_replaceable(Path(folder), lambda place: (place / FILE).exists(), "a comparison")

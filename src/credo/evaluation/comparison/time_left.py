@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from credo.core.short import some
 from credo.evaluation.baselines import BASELINES
 
 Cell = tuple[str, int]
@@ -22,7 +23,7 @@ def at_first(left: Sequence[Cell], took: Mapping[Cell, float], budget: float | N
     """
     models, folds = {model for model, _ in left}, {fold for _, fold in left}
     kept = f", beside {len(took)} that are kept from before" if took else ""
-    first = f"{len(left)} fits: {_some(models, 'model')} on {_some(folds, 'fold')}{kept}."
+    first = f"{len(left)} fits: {some(len(models), 'model')} on {some(len(folds), 'fold')}{kept}."
     measured = expected(left, took, jobs)
     if measured is not None:
         return f"{first} About {in_words(measured)}, by what was done before."
@@ -52,7 +53,3 @@ def in_words(seconds: float) -> str:
         return f"{max(1, round(seconds))} s"
     minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
-
-
-def _some(names: set[str] | set[int], what: str) -> str:
-    return f"{len(names)} {what}{'s' * (len(names) != 1)}"
