@@ -16,7 +16,7 @@ LEVELS = 3.0 * np.arange(8)[:, None, None]  # of 8 chains whose own standard dev
 def alarm_of(values, trace=None):
     nothing = np.zeros((0, 0))
     probe = Probe(values[..., None], {}, None, nothing, nothing, None, None, values.shape[2])
-    return alarms._convergence(probe, trace or {})[0]
+    return next(alarms._convergence(probe, trace or {}))
 
 
 @pytest.mark.parametrize("seed", range(5))
