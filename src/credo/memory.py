@@ -9,13 +9,13 @@ ADVICE = "take a smaller network or minibatch, fewer chains, members or draws, o
 
 
 @contextmanager
-def memory_told() -> Iterator[None]:
+def memory_explained() -> Iterator[None]:
     """Turn what NumPy, JAX and Python raise where memory is short into OutOfMemory; also a decorator.
 
     Example:
         >>> import numpy as np
         >>> try:
-        ...     with memory_told():
+        ...     with memory_explained():
         ...         np.zeros((10**7, 10**7))
         ... except OutOfMemory as error:
         ...     print(str(error)[:51])

@@ -46,6 +46,7 @@ MODULES = {
     ("applications", "tables"): "tables=effects",
     ("cli", "tables"): "job score doubts duration utility_file=utility_table train=fitting open=run",
     ("report", "evaluation.metrics"): "judge",
+    ("report", "report"): "told=readout",
     ("auto", "tables.auto"): "pilot=pilots",
     ("data", "tables.read"): "tables=files binary_tables=binary excel_tables=excel text_tables=text parse number_forms",
     ("data", "tables.columns"): "kinds roles shown decode",

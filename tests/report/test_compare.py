@@ -13,7 +13,7 @@ from credo.evaluation.diagnostics.alarms import Alarm
 from credo.report import Section, page
 from credo.report.compare import LEVEL, comparison, ranking, shared_rows
 from credo.report.run import RunData
-from credo.report.write import told_apart
+from credo.report.write import distinctly_named
 from credo.tables.score import predictive_at
 
 from .test_page import check
@@ -133,7 +133,7 @@ def test_classes_in_another_order_are_not_the_same_targets(classification) -> No
 
 def test_runs_of_one_name_and_runs_without_scores(regression) -> None:
     bare = RunData("bare", regression.fit, {"steps": 3})
-    one, two, last = told_apart([regression, regression, bare])
+    one, two, last = distinctly_named([regression, regression, bare])
     assert [one.name, two.name, last.name] == ["numbers (1)", "numbers (2)", "bare"]
     assert "Without scored rows, and so not ranked: bare." in comparison([one, two, bare], "abc").body
     assert "nothing to rank" in comparison([one, bare], "ab").body

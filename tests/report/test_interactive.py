@@ -16,9 +16,9 @@ from matplotlib.figure import Figure
 from credo.report import RunData, Section
 from credo.report.html import SCRIPTS
 from credo.report.interactive import safe_json
+from credo.report.readout import spans, tell
 from credo.report.style import INK, axes
 from credo.report.svg import inline_svg
-from credo.report.told import spans, tell
 from credo.report.write import render
 
 from .conftest import EVIL

@@ -55,26 +55,26 @@ def compare(
         say(f"  fold {fold + 1}: {model} " + ("refuses" if cell["refused"] else f"{cell['seconds']:.1f} s"))
 
     chosen: Any = {"all": True, "none": False}.get(baselines, baselines)
-    found = credo.compare(
+    comparison = credo.compare(
         str(table), target[0] if len(target) == 1 else target, methods=methods, baselines=chosen, folds=folds,
         budget=budget, steps=steps, task=task, missing=missing, drop=list(drop or []), network=network,
         split_by=split_by, seed=seed, jobs=jobs, folder=folder, callback=tell, announce=say,
     )  # fmt: skip
-    say(*found.notes)
+    say(*comparison.notes)
     if out is not None:
         from credo.report.comparison import write_comparison
         from credo.tables.read.source import table_name
 
-        say(f"Written: {write_comparison(found, table_name(table.name), out)}")
+        say(f"Written: {write_comparison(comparison, table_name(table.name), out)}")
     if as_json:
-        said = {"sentences": found.sentences(), "warnings": found.warnings()}
-        emit({"table": found.table, "refused": found.refused} | said)
+        said = {"sentences": comparison.sentences(), "warnings": comparison.warnings()}
+        emit({"table": comparison.table, "refused": comparison.refused} | said)
     else:
         from credo.cli.output import print_table
         from credo.report.comparison import rows_of
 
-        if found.table:
-            print_table(*rows_of(found))
-        print("\n".join([*found.sentences(), *found.warnings()]))
-    if not found.table:
+        if comparison.table:
+            print_table(*rows_of(comparison))
+        print("\n".join([*comparison.sentences(), *comparison.warnings()]))
+    if not comparison.table:
         raise typer.Exit(1)

@@ -62,14 +62,14 @@ def decide(
         raise InputError("Give what actions are worth by one of --utility FILE and --newsvendor UNDER,OVER.")
     opened = load(run)
     rows = opened.rows(table, fate="; their decisions are left empty", tell=say)
-    found = opened.decide(rows, utility or _order(str(newsvendor)), risk=how, over=over, abstain=leave)
-    said = "\n".join([found.summary(), *_realised(found, opened.encoder, rows.used)])
-    result = found.to_pandas()
+    decisions = opened.decide(rows, utility or _order(str(newsvendor)), risk=how, over=over, abstain=leave)
+    said = "\n".join([decisions.summary(), *_realised(decisions, opened.encoder, rows.used)])
+    result = decisions.to_pandas()
     if len(rows.places) < len(rows.frame):
         result = result.set_index(rows.places).reindex(range(len(rows.frame)))
     write_or_print(result, out, "decisions", said)
     if out is not None:
-        write_picture(found.plot(), out.with_suffix(".png"))
+        write_picture(decisions.plot(), out.with_suffix(".png"))
 
 
 def _order(text: str) -> Any:
@@ -103,7 +103,7 @@ def _number(text: str, words: str) -> float:
         raise InputError(f"{words}; got {text}.") from error
 
 
-def _realised(found: Any, encoder: Any, frame: Any) -> list[str]:
+def _realised(decisions: Any, encoder: Any, frame: Any) -> list[str]:
     """What came true, where the table has targets."""
     import numpy as np
 
@@ -119,4 +119,4 @@ def _realised(found: Any, encoder: Any, frame: Any) -> list[str]:
     targets = true_targets(encoder, encoder.targets(named.iloc[known]))
     left = len(named) - len(known)
     note = [f"{left} of {len(named)} rows have no target and are not scored."] if left else []
-    return [str(found.rows(known).score(targets)), *note]
+    return [str(decisions.rows(known).score(targets)), *note]

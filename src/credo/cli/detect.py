@@ -61,14 +61,14 @@ def detect(
         write_or_print(flagged, out, "rows", said[-1])
         return
     how = Attack.parse(str(attack))
-    made, found = attacked(load(run), how, clean, score, fpr, say)
+    made, detection = attacked(load(run), how, clean, score, fpr, say)
     print(made)
-    if found is None:
+    if detection is None:
         print("No attack succeeded, so there is nothing to detect.")
         if out is not None:
             say(f"{out} was not written. A larger size, or more rows with --clean FILE, may find an attack.")
         return
-    print(found)
+    print(detection)
     if out is not None:
-        write_or_print(found.to_pandas(), out, "scores")
-        write_picture(found.plot(), out.with_suffix(".png"))
+        write_or_print(detection.to_pandas(), out, "scores")
+        write_picture(detection.plot(), out.with_suffix(".png"))

@@ -67,7 +67,7 @@ def list_of(value: Any, name: str) -> list[Any]:
     raise InputError(f"{name} must be a list, got {_shown(value)}.")
 
 
-def a_place(value: Any, name: str) -> Any:
+def checked_path(value: Any, name: str) -> Any:
     """The path of a file or folder, or a sentence."""
     if isinstance(value, str | os.PathLike):
         return value

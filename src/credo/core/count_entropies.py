@@ -42,7 +42,7 @@ def count_entropies(likelihood: Likelihood, draws: Flat) -> dict[str, Any]:
     return found
 
 
-def told(each: jax.Array, draws: Flat) -> tuple[jax.Array, jax.Array]:
+def mixture_and_gain(each: jax.Array, draws: Flat) -> tuple[jax.Array, jax.Array]:
     """log p(y) [n] of log p_k(y) [K, n], and KL[p(k|y) ‖ w] [n], what y tells about k: its mean over y is the mutual
     information, and it lies between 0 and −log min w, so that no rule for that mean goes far wrong."""
     joint = each + draws.log_weights[:, None]
@@ -59,7 +59,7 @@ def _summed(likelihood: Likelihood, draws: Flat, low: jax.Array, high: jax.Array
 
     def add(i: jax.Array, sums: jax.Array) -> jax.Array:
         each = log_probs_of(likelihood, draws, low + i)
-        whole, gain = told(each, draws)
+        whole, gain = mixture_and_gain(each, draws)
         return sums + jnp.nan_to_num(jnp.exp(whole) * jnp.stack([-whole, gain]))
 
     total, known = jax.lax.fori_loop(0, most, add, jnp.zeros((2, len(low))))
@@ -76,7 +76,7 @@ def _placed(likelihood: Likelihood, draws: Flat, places: jax.Array) -> dict[str,
     def one(row: tuple[jax.Array, ...]) -> tuple[jax.Array, jax.Array]:
         outputs, y, centre, width = row
         at = jax.vmap(partial(_at, likelihood), (0, 0, None))(draws.params, outputs, y)
-        gain = told(at, draws)[1]
+        gain = mixture_and_gain(at, draws)[1]
         mass = jnp.exp(at) * spacing(y)
         known = jnp.where(mass.sum(1) > 0, (mass * gain).sum(1) / mass.sum(1), -draws.log_weights)
         noise = jax.vmap(partial(_own_entropy, likelihood))(draws.params, outputs, centre, width)

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from credo.core.count_entropies import count_entropies, told
+from credo.core.count_entropies import count_entropies, mixture_and_gain
 from credo.core.count_places import GOLDEN, cauchy
 from credo.core.likelihood import Likelihood
 from credo.core.mixture import Flat, average, log_probs_of, means_of, peaks_of, quantile, variances_of
@@ -40,10 +40,10 @@ def entropies(likelihood: Likelihood, draws: Flat) -> dict[str, jax.Array]:
     return {name: jnp.where(resolved, grid[name], nodes[name]) for name in grid}
 
 
-def _told(likelihood: Likelihood, draws: Flat, y: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+def _with_gain(likelihood: Likelihood, draws: Flat, y: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
     """log p_k(y) [K, n], log p(y) [n] and what y tells about k [n]."""
     each = log_probs_of(likelihood, draws, y)
-    return each, *told(each, draws)
+    return each, *mixture_and_gain(each, draws)
 
 
 @jax.jit
@@ -52,7 +52,7 @@ def _on_grid(likelihood: Likelihood, draws: Flat, low: jax.Array, high: jax.Arra
     step = (high - low) / (POINTS - 1)
 
     def add(i: jax.Array, sums: jax.Array) -> jax.Array:
-        _, whole, gain = _told(likelihood, draws, low + step * i)
+        _, whole, gain = _with_gain(likelihood, draws, low + step * i)
         return sums + jnp.nan_to_num(jnp.exp(whole) * step[:, 0] * jnp.stack([-whole, gain]))
 
     total, known = jax.lax.fori_loop(0, POINTS, add, jnp.zeros((2, len(low))))
@@ -100,7 +100,7 @@ def _at_nodes(likelihood: Likelihood, draws: Flat) -> dict[str, jax.Array]:
     def add(i: jax.Array, sums: jax.Array) -> jax.Array:
         part, share = parts[i // each_part], shares[i // each_part]
         centre, width = (_of(x, part) for x in (centres, widths))
-        each, _, gain = _told(likelihood, draws, (centre + width * t[i])[:, None])
+        each, _, gain = _with_gain(likelihood, draws, (centre + width * t[i])[:, None])
         mass = jnp.exp(share + _of(each, part) + jnp.log(width) + log_slope[i])
         return sums + jnp.nan_to_num(mass * jnp.stack([jnp.ones_like(gain), gain]))
 

@@ -22,7 +22,7 @@ from credo.core.predictive import Predictive
 from credo.core.programs import tidy
 from credo.core.typing import PyTree
 from credo.errors import InputError
-from credo.memory import memory_told
+from credo.memory import memory_explained
 
 CHUNK_BYTES = 2**26  # outputs of all draws for one chunk of inputs
 FEW_ROWS = 64
@@ -116,7 +116,7 @@ def predict(
     def block(start: int) -> PyTree:
         return jax.tree.map(lambda x: pad_rows(np.asarray(x[start : start + width]), width), inputs)
 
-    @memory_told()
+    @memory_explained()
     @in_single
     def compute(starts: Sequence[int]) -> list[Flat]:
         if not lazily:

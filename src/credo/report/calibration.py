@@ -5,8 +5,8 @@ from matplotlib.figure import Figure
 from scipy.stats import binom
 
 from credo.evaluation.metrics.judge import wilson
+from credo.report.readout import spans, tell
 from credo.report.style import INK, MODEL, MUTED, WRONG, axes, legend
-from credo.report.told import spans, tell
 from credo.report.views import COVERAGE, ClassView, RealView
 
 LEVELS = np.linspace(0.05, 0.95, 19)

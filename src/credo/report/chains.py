@@ -7,8 +7,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from credo.report.readout import digits, tell
 from credo.report.style import CYCLE, INK, MODEL, MUTED, NOISE, SIZE, axes, legend
-from credo.report.told import digits, tell
 
 MOST_CHAINS = 8
 

@@ -4,8 +4,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from credo.report.readout import tell
 from credo.report.style import INK, MODEL, axes, plain
-from credo.report.told import tell
 from credo.report.views import ClassView
 
 MOST_NUMBERS = 12

@@ -10,8 +10,8 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from credo.registry import METRICS
 from credo.report.html import Section, bullets, gallery, page, paragraphs, table
+from credo.report.readout import digits, spans, tell
 from credo.report.style import CYCLE, INK, MUTED, dress, legend, plain
-from credo.report.told import digits, spans, tell
 from credo.storage.atomic_write import write_file
 
 COLUMNS = {
@@ -28,15 +28,15 @@ COLUMNS = {
 }
 
 
-def rows_of(found: Any) -> tuple[list[str], list[list[str]]]:
+def rows_of(comparison: Any) -> tuple[list[str], list[list[str]]]:
     """Headings and cells, as text."""
-    shown = [name for name in COLUMNS if any(row.get(name) is not None for row in found.table)]
-    head = ["model", *("seconds" if name == "seconds" and found.folds == 1 else COLUMNS[name] for name in shown)]
+    shown = [name for name in COLUMNS if any(row.get(name) is not None for row in comparison.table)]
+    head = ["model", *("seconds" if name == "seconds" and comparison.folds == 1 else COLUMNS[name] for name in shown)]
     head.insert(2, "behind the first")
     body = []
-    for row in found.table:
+    for row in comparison.table:
         line = [row["model"] + (" *" if row["failed"] else ""), *(_cell(name, row.get(name)) for name in shown)]
-        line.insert(2, "–" if row is found.table[0] else _behind(row))
+        line.insert(2, "–" if row is comparison.table[0] else _behind(row))
         line[-1] += " †" if row["over"] else ""
         body.append(line)
     return head, body
@@ -61,13 +61,13 @@ def _cell(name: str, value: float | None) -> str:
     return f"{value:.1f}" if name == "seconds" else f"{value:.4g}"
 
 
-def best_cells(found: Any) -> list[tuple[int, int]]:
+def best_cells(comparison: Any) -> list[tuple[int, int]]:
     """Places of the best value of each score in `rows_of`."""
-    shown = [name for name in COLUMNS if any(row.get(name) is not None for row in found.table)]
+    shown = [name for name in COLUMNS if any(row.get(name) is not None for row in comparison.table)]
     places = []
     for j, name in enumerate(shown):
         sign = METRICS[name].better if name in METRICS else 0
-        values = [row.get(name) for row in found.table]
+        values = [row.get(name) for row in comparison.table]
         known = [sign * v for v in values if v is not None and np.isfinite(v)] if sign else []
         if sign and len(known) > 1:
             column = j + 1 + (j > 0)
@@ -75,13 +75,13 @@ def best_cells(found: Any) -> list[tuple[int, int]]:
     return places
 
 
-def figure(found: Any) -> Figure:
+def figure(comparison: Any) -> Figure:
     """Nats by which each model is behind the first, and what they cost in seconds."""
-    rows = found.table
+    rows = comparison.table
     made = Figure(figsize=(9.6, 1.5 + 0.34 * len(rows)), dpi=110, layout="constrained")
     left, right = made.subplots(1, 2, sharey=True, width_ratios=[2, 1])
     dress(left, "Behind the first, per row", "nats (left is better)", "")
-    dress(right, "Time", "seconds" if found.folds == 1 else "seconds per fold", "")
+    dress(right, "Time", "seconds" if comparison.folds == 1 else "seconds per fold", "")
     places = np.arange(len(rows))[::-1]
     base = np.array([row["model"] in _baselines() for row in rows], bool)
     for some, colour, marker, name in ((~base, CYCLE[0], "o", "networks"), (base, MUTED, "s", "baselines")):
@@ -133,36 +133,36 @@ def _baselines() -> tuple[str, ...]:
     return tuple(BASELINES)
 
 
-def comparison_page(found: Any, name: str) -> str:
+def comparison_page(comparison: Any, name: str) -> str:
     """One self-contained page."""
-    head, body = rows_of(found)
-    target = found.target if isinstance(found.target, str) else ", ".join(found.target)
-    sections = [Section("Which model?", bullets(found.sentences()))]
-    if found.table:
-        over = "rows" if found.split_by is None else f"whole groups of '{found.split_by}'"
+    head, body = rows_of(comparison)
+    target = comparison.target if isinstance(comparison.target, str) else ", ".join(comparison.target)
+    sections = [Section("Which model?", bullets(comparison.sentences()))]
+    if comparison.table:
+        over = "rows" if comparison.split_by is None else f"whole groups of '{comparison.split_by}'"
         notes = [
-            f"Every row was held out once, in {found.folds} folds; scores are means over all {found.rows:,} rows.",
-            f"Behind the first: nats per row, with the {100 * found.level:.0f} % interval of a bootstrap over {over}, "
-            "both models on the same ones.",
+            f"Every row was held out once, in {comparison.folds} folds; scores are means over all {comparison.rows:,} "
+            f"rows. Behind the first: nats per row, with the {100 * comparison.level:.0f} % interval of a bootstrap "
+            f"over {over}, both models on the same ones.",
             "LOO and evidence are nats per training row, where the method has them.",
             "Seconds are those of pilot, fit, predictions and scores.",
         ]
-        shown = table(head, body, numbers=True, best=best_cells(found)) + paragraphs(notes) + marks(found)
+        shown = table(head, body, numbers=True, best=best_cells(comparison)) + paragraphs(notes) + marks(comparison)
         sections.append(Section("Scores", shown))
         captions = {"behind": "Left: distance to the first in log-likelihood per row. Right: seconds per fold."}
-        sections.append(Section("Quality and time", gallery({"behind": figure(found)}, captions, "comparison")))
-    if found.notes:
-        sections.append(Section("The table", bullets(found.notes)))
-    return page(f"Models for {target}", sections, f"{name}: {found.task}, {found.rows:,} rows")
+        sections.append(Section("Quality and time", gallery({"behind": figure(comparison)}, captions, "comparison")))
+    if comparison.notes:
+        sections.append(Section("The table", bullets(comparison.notes)))
+    return page(f"Models for {target}", sections, f"{name}: {comparison.task}, {comparison.rows:,} rows")
 
 
-def marks(found: Any) -> str:
+def marks(comparison: Any) -> str:
     """What the marks of the table mean, as a list; nothing where there are none."""
-    said = found.warnings()
+    said = comparison.warnings()
     return bullets(said) if said else ""
 
 
-def write_comparison(found: Any, name: str, out: Path) -> Path:
+def write_comparison(comparison: Any, name: str, out: Path) -> Path:
     """Write the page and return where it is."""
-    write_file(out, comparison_page(found, name))
+    write_file(out, comparison_page(comparison, name))
     return out

@@ -10,41 +10,41 @@ from credo.report.style import CYCLE, INK, MODEL, MUTED, NOISE, dress, legend, p
 MOST_BARS = 14
 
 
-def plot(found: Decisions, unit: str = "utility") -> Figure:
+def plot(decisions: Decisions, unit: str = "utility") -> Figure:
     """Utilities of the actions, or the amounts, over the rows; how often each is taken; the value of information.
 
     Args:
-        found: what `credo.decide` gave.
+        decisions: what `credo.decide` gave.
         unit: the word for utility on the axes.
     """
     figure = Figure(figsize=(11.6, 4.4), dpi=110, layout="constrained")
     rows, shares, value = figure.subplots(1, 3, width_ratios=(1.7, 1, 1.15))
-    if found.amounts is None:
-        _utilities(rows, found, unit)
+    if decisions.amounts is None:
+        _utilities(rows, decisions, unit)
     else:
-        _amounts(rows, found)
-    _shares(shares, found)
-    _value(value, found, unit)
+        _amounts(rows, decisions)
+    _shares(shares, decisions)
+    _value(value, decisions, unit)
     legend(figure, 6)
     return figure
 
 
-def colours(found: Decisions) -> list[str]:
+def colours(decisions: Decisions) -> list[str]:
     """One colour for each action; abstaining is grey."""
-    made = [CYCLE[i % len(CYCLE)] for i in range(len(found.actions))]
-    return [MUTED if name == "abstain" else colour for name, colour in zip(found.actions, made)]
+    made = [CYCLE[i % len(CYCLE)] for i in range(len(decisions.actions))]
+    return [MUTED if name == "abstain" else colour for name, colour in zip(decisions.actions, made)]
 
 
-def _utilities(area: Axes, found: Decisions, unit: str) -> None:
+def _utilities(area: Axes, decisions: Decisions, unit: str) -> None:
     """A line for each action, over rows in the order in which the first two part; where lines cross, it turns."""
-    values = found.values
-    gap = values[:, 0] - values[:, -1 if len(found.actions) < 3 else 1] if values.shape[1] > 1 else values[:, 0]
+    values = decisions.values
+    gap = values[:, 0] - values[:, -1 if len(decisions.actions) < 3 else 1] if values.shape[1] > 1 else values[:, 0]
     order = np.argsort(-gap, kind="stable")
     kept = order[thinned(len(order))]
     place = np.arange(len(kept))
-    what = "" if str(found.risk) == "expected utility" else f", {found.risk}"
+    what = "" if str(decisions.risk) == "expected utility" else f", {decisions.risk}"
     dress(area, "What each action is worth", f"rows, in order of utility{shown(len(order))}", unit + what)
-    for i, (name, colour) in enumerate(zip(found.actions, colours(found))):
+    for i, (name, colour) in enumerate(zip(decisions.actions, colours(decisions))):
         area.plot(place, values[kept, i], color=colour, lw=1.6, label=plain(name, 24))
     area.plot(place, values[kept].max(1), color=INK, lw=0.9, ls=(0, (2, 2)), label="the best")
     area.margins(x=0.01)
@@ -53,40 +53,40 @@ def _utilities(area: Axes, found: Decisions, unit: str) -> None:
         area.set_ylim(low - 0.12 * (high - low or 1.0), high + 0.08 * (high - low or 1.0))
 
 
-def _amounts(area: Axes, found: Decisions) -> None:
-    assert found.amounts is not None
-    assert found.plug_in_amounts is not None
-    order = np.argsort(found.plug_in_amounts, kind="stable")
+def _amounts(area: Axes, decisions: Decisions) -> None:
+    assert decisions.amounts is not None
+    assert decisions.plug_in_amounts is not None
+    order = np.argsort(decisions.plug_in_amounts, kind="stable")
     kept = order[thinned(len(order))]
     place = np.arange(len(kept))
     dress(area, "The best amount", f"rows, in order of the point prediction{shown(len(order))}", "amount")
-    area.plot(place, found.plug_in_amounts[kept], color=NOISE, lw=1.6, label="by the point prediction")
-    left = found.best[kept] == 0
-    area.plot(place[left], found.amounts[kept][left], ".", color=MODEL, ms=4.5, label="best amount")
+    area.plot(place, decisions.plug_in_amounts[kept], color=NOISE, lw=1.6, label="by the point prediction")
+    left = decisions.best[kept] == 0
+    area.plot(place[left], decisions.amounts[kept][left], ".", color=MODEL, ms=4.5, label="best amount")
     if not left.all():
-        area.plot(place[~left], found.amounts[kept][~left], "x", color=MUTED, ms=4, label="abstain")
+        area.plot(place[~left], decisions.amounts[kept][~left], "x", color=MUTED, ms=4, label="abstain")
     area.margins(x=0.01)
 
 
-def _shares(area: Axes, found: Decisions) -> None:
+def _shares(area: Axes, decisions: Decisions) -> None:
     """Bars: how often each action is taken."""
-    counts = np.bincount(found.best, minlength=len(found.actions))
+    counts = np.bincount(decisions.best, minlength=len(decisions.actions))
     keep = np.sort(np.argsort(-counts, kind="stable")[:MOST_BARS])
     places = np.arange(len(keep))
     dress(area, "How often taken", "share of rows (%)", "")
-    area.barh(places, 100 * counts[keep] / len(found), color=[colours(found)[i] for i in keep], height=0.62)
+    area.barh(places, 100 * counts[keep] / len(decisions), color=[colours(decisions)[i] for i in keep], height=0.62)
     for place, i in zip(places, keep):
-        share = 100 * counts[i] / len(found)
+        share = 100 * counts[i] / len(decisions)
         words = "< 1" if 0 < share < 1 else f"{share:.0f}"
         area.text(share + 1.5, float(place), words, va="center", color=INK, fontsize=9)
-    area.set_yticks(places, [plain(found.actions[i], 16) for i in keep])
-    area.set(xlim=(0, max(100 * counts.max() / len(found) * 1.16, 10)), ylim=(len(keep) - 0.4, -0.6))
+    area.set_yticks(places, [plain(decisions.actions[i], 16) for i in keep])
+    area.set(xlim=(0, max(100 * counts.max() / len(decisions) * 1.16, 10)), ylim=(len(keep) - 0.4, -0.6))
     area.grid(False, axis="y")
 
 
-def _value(area: Axes, found: Decisions, unit: str) -> None:
+def _value(area: Axes, decisions: Decisions, unit: str) -> None:
     """Bars: what it would add, on average, to know the parameters and the outcomes."""
-    known, outcome = float(found.value_of_parameters.mean()), float(found.value_of_outcome.mean())
+    known, outcome = float(decisions.value_of_parameters.mean()), float(decisions.value_of_outcome.mean())
     dress(area, "What knowing would add", f"{unit} a row", "")
     names = ["parameters\n(more data)", "outcomes\n(perfect test)"]
     area.barh([0, 1], [known, outcome], color=[MODEL, NOISE], height=0.5)

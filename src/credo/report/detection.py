@@ -19,21 +19,21 @@ WORDS = {
 STYLES = ("-", "--", "-.", ":")
 
 
-def plot(found: Sequence[Detection], names: Sequence[str] | None = None) -> Figure:
+def plot(detections: Sequence[Detection], names: Sequence[str] | None = None) -> Figure:
     """ROC curves of all, and histograms of the scores of the first.
 
     Args:
-        found: what `credo.applications.detection.detect` gave.
+        detections: what `credo.applications.detection.detect` gave.
         names: of the curves; the names of the scores where None.
     """
-    if any(len(one.positive) == 0 for one in found):
+    if any(len(one.positive) == 0 for one in detections):
         raise InputError("There are no positives (no attack succeeded), so there is no curve to draw.")
-    names = [WORDS.get(one.score, one.score).split(" (")[0] for one in found] if names is None else list(names)
+    names = [WORDS.get(one.score, one.score).split(" (")[0] for one in detections] if names is None else list(names)
     figure = Figure(figsize=(10.4, 4.5), dpi=110, layout="constrained")
     left, right = figure.subplots(1, 2)
     dress(left, "What is caught, by false alarms", "clean rows flagged (%)", "positives flagged (%)")
     left.plot([0, 100], [0, 100], color=MUTED, lw=1, ls=(0, (2, 2)))
-    for i, (one, name) in enumerate(zip(found, names)):
+    for i, (one, name) in enumerate(zip(detections, names)):
         curve = roc(one.clean, one.positive)
         label = f"{plain(name, 30)}, AUROC {one.auroc.value:.3f}"
         colour = CYCLE[(i if i == 0 else i + 1) % len(CYCLE)]
@@ -41,8 +41,8 @@ def plot(found: Sequence[Detection], names: Sequence[str] | None = None) -> Figu
         left.plot(100 * one.fpr.value, 100 * one.tpr.value, "o", ms=6, mfc=colour, mec="white", mew=1)
     left.set_xlim(-2, 102)
     left.set_ylim(-2, 104)
-    _histograms(right, found[0], "" if len(found) == 1 else f": {plain(names[0], 24)}")
-    legend(figure, 4 if len(found) == 1 else 3)
+    _histograms(right, detections[0], "" if len(detections) == 1 else f": {plain(names[0], 24)}")
+    legend(figure, 4 if len(detections) == 1 else 3)
     return figure
 
 

@@ -33,13 +33,15 @@ CAPTIONS = {
 
 def input_section(run: RunData, level: int, prefix: str) -> list[Section]:
     """The section of a run on a table; empty where its rows are unknown or the work would be too much for a page."""
-    found = run_effects(run)
-    if found is None:
+    effects = run_effects(run)
+    if effects is None:
         return []
     assert run.encoder is not None
     assert run.inputs is not None
-    figures = effect_figures(found, run.encoder, run.inputs)
-    body = paragraphs([_words(found), *_said(run, found)]) + effect_table(found) + gallery(figures, CAPTIONS, prefix)
+    figures = effect_figures(effects, run.encoder, run.inputs)
+    body = (
+        paragraphs([_words(effects), *_said(run, effects)]) + effect_table(effects) + gallery(figures, CAPTIONS, prefix)
+    )
     return [Section(TITLE, body, level)]
 
 
@@ -54,53 +56,53 @@ def run_effects(run: RunData) -> Effects | None:
     return table_effects(effect_key(), run.fit, run.encoder, run.inputs)
 
 
-def effect_figures(found: Effects, encoder: Any, inputs: np.ndarray) -> dict[str, Figure]:
+def effect_figures(effects: Effects, encoder: Any, inputs: np.ndarray) -> dict[str, Figure]:
     """The panels: one figure, or one for each of several numbers.
 
     Args:
-        found: what `credo.tables.effects.table_effects` gave.
+        effects: what `credo.tables.effects.table_effects` gave.
         encoder: the table's encoder.
         inputs: encoded rows, for the ticks.
     """
     if encoder.classes is not None or isinstance(encoder.target, str):
-        return {"panels": panels(found, encoder, inputs)}
-    return {f"panels_{i + 1}": panels(found, encoder, inputs, i) for i in range(len(encoder.target))}
+        return {"panels": panels(effects, encoder, inputs)}
+    return {f"panels_{i + 1}": panels(effects, encoder, inputs, i) for i in range(len(encoder.target))}
 
 
 def effect_page(
-    title: str, found: Effects, encoder: TableEncoder, figures: dict[str, Figure], more: list[Section]
+    title: str, effects: Effects, encoder: TableEncoder, figures: dict[str, Figure], more: list[Section]
 ) -> str:
     """A page of effects alone.
 
     Args:
         title: its heading.
-        found: what `credo.tables.effects.table_effects` gave.
+        effects: what `credo.tables.effects.table_effects` gave.
         encoder: the table's encoder.
         figures: what `effect_figures` gave.
         more: further sections.
     """
-    said = [*of_dates(found, encoder), *left_out(found, encoder), *found.sentences()]
-    body = paragraphs([_words(found), *said]) + effect_table(found) + gallery(figures, CAPTIONS, "effects")
+    said = [*of_dates(effects, encoder), *left_out(effects, encoder), *effects.sentences()]
+    body = paragraphs([_words(effects), *said]) + effect_table(effects) + gallery(figures, CAPTIONS, "effects")
     return page(title, [Section("Effects", body), *more])
 
 
-def effect_table(found: Effects) -> str:
+def effect_table(effects: Effects) -> str:
     """The table of effects, the strongest input first."""
-    frame = found.table().loc[found.order]
+    frame = effects.table().loc[effects.order]
     rows = [(str(name), *(_cell(c, v) for c, v in row.items())) for name, row in frame.iterrows()]
     return table(("Input", *map(_head, frame.columns)), rows, numbers=True)
 
 
-def _words(found: Effects) -> str:
-    level = next(iter(found.curves.values())).level
+def _words(effects: Effects) -> str:
+    level = next(iter(effects.curves.values())).level
     return WORDS.format(level=percent(level))
 
 
-def of_dates(found: Effects, encoder: TableEncoder) -> list[str]:
+def of_dates(effects: Effects, encoder: TableEncoder) -> list[str]:
     """How dates are shown: which of their clocks have curves of their own, and which the rows are too short to tell.
 
     Args:
-        found: what `credo.tables.effects.table_effects` gave.
+        effects: what `credo.tables.effects.table_effects` gave.
         encoder: the table's encoder.
     """
     said = []
@@ -108,7 +110,7 @@ def of_dates(found: Effects, encoder: TableEncoder) -> list[str]:
         if not isinstance(column, DateColumn):
             continue
         words = {part: part.replace("_", " ") for part in column.parts}
-        apart = [word for word in words.values() if f"{column.name}: {word}" in found.names]
+        apart = [word for word in words.values() if f"{column.name}: {word}" in effects.names]
         rest = [word for word in words.values() if word not in apart]
         if apart:
             one = len(apart) == 1
@@ -124,23 +126,23 @@ def of_dates(found: Effects, encoder: TableEncoder) -> list[str]:
     return said
 
 
-def left_out(found: Effects, encoder: TableEncoder) -> list[str]:
+def left_out(effects: Effects, encoder: TableEncoder) -> list[str]:
     """What the panels do not show: weak inputs, rare categories, classes beyond the first ones.
 
     Args:
-        found: what `credo.tables.effects.table_effects` gave.
+        effects: what `credo.tables.effects.table_effects` gave.
         encoder: the table's encoder.
     """
     said = []
-    if len(found.names) > MOST_PANELS:
-        rest = found.order[MOST_PANELS:]
-        strongest = float(found.strength[found.names.index(rest[0])].max())
+    if len(effects.names) > MOST_PANELS:
+        rest = effects.order[MOST_PANELS:]
+        strongest = float(effects.strength[effects.names.index(rest[0])].max())
         said.append(
-            f"Of {len(found.names)} inputs the {MOST_PANELS} strongest are drawn; left out are {listed(rest)}, of "
+            f"Of {len(effects.names)} inputs the {MOST_PANELS} strongest are drawn; left out are {listed(rest)}, of "
             f"strength {number(strongest)} at most, which the table has too."
         )
     many = [c.name for c in encoder.columns if isinstance(c, CategoryColumn) and len(c.categories) > MOST_LABELS]
-    drawn = [name for name in many if name in found.order[:MOST_PANELS]]
+    drawn = [name for name in many if name in effects.order[:MOST_PANELS]]
     if drawn:
         said.append(f"Of {listed(drawn)} the {MOST_LABELS} commonest categories are drawn.")
     if encoder.classes is not None and len(encoder.classes) > MOST_CLASSES:
@@ -148,11 +150,11 @@ def left_out(found: Effects, encoder: TableEncoder) -> list[str]:
     return said
 
 
-def _said(run: RunData, found: Effects) -> list[str]:
-    said = [] if run.encoder is None else [*of_dates(found, run.encoder), *left_out(found, run.encoder)]
+def _said(run: RunData, effects: Effects) -> list[str]:
+    said = [] if run.encoder is None else [*of_dates(effects, run.encoder), *left_out(effects, run.encoder)]
     # Only these methods can tell whether an input matters; elsewhere the sentence would be of no use.
-    if found.note and run.fit is not None and run.fit.config.get("method") in ("gibbs", "reversible_jump"):
-        said.append(found.note)
+    if effects.note and run.fit is not None and run.fit.config.get("method") in ("gibbs", "reversible_jump"):
+        said.append(effects.note)
     return said
 
 

@@ -10,19 +10,19 @@ from credo.report.style import CYCLE, SIZE, axes, legend, plain
 MOST_GROUPS = 12
 
 
-def gradient_variance(found: Any) -> Figure:
+def gradient_variance(variances: Any) -> Figure:
     """Variances of estimates of the bound's gradient, by group of parameters and in total.
 
     Args:
-        found: what `credo.evaluation.diagnostics.gradient_variance` gave.
+        variances: what `credo.evaluation.diagnostics.gradient_variance` gave.
     """
-    names = [*found.groups[:MOST_GROUPS], "in total"]
+    names = [*variances.groups[:MOST_GROUPS], "in total"]
     height = max(SIZE[1], 1.6 + 0.34 * len(names))
-    title = f"Noise of gradients from {found.num_samples} draws"
+    title = f"Noise of gradients from {variances.num_samples} draws"
     figure, area = axes(title, "variance of the gradient of the bound", "", (SIZE[0], height))
     places = np.arange(len(names))[::-1]
-    for i, (name, values) in enumerate(found.variance.items()):
-        shown = np.maximum([*values[:MOST_GROUPS], found.total(name)], 1e-30)
+    for i, (name, values) in enumerate(variances.variance.items()):
+        shown = np.maximum([*values[:MOST_GROUPS], variances.total(name)], 1e-30)
         area.plot(shown, places, "o", color=CYCLE[i % len(CYCLE)], ms=6, label=name)
     area.set_xscale("log")
     area.set_yticks(places, [plain(name, 24) for name in names])

@@ -21,8 +21,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.scale import SymmetricalLogTransform
 
+from credo.report.readout import Readout, readout_of
 from credo.report.style import INK
-from credo.report.told import Told, told
 
 DIGITS = 6
 
@@ -146,10 +146,10 @@ def _series(area: Axes) -> Iterator[dict[str, Any]]:
         if isinstance(some, PathCollection) and len(some.get_facecolor()):
             places = np.asarray(some.get_offsets(), float)
             yield from _one(some, "points", places[:, 0], places[:, 1], some.get_facecolor()[0])
-        elif told(some):
+        elif readout_of(some):
             yield from _one(some, "points", [], [], INK)
     for other in (*area.images, *area.patches):
-        if told(other):
+        if readout_of(other):
             yield from _one(other, "points", [], [], other.get_facecolor() if isinstance(other, Patch) else INK)
 
 
@@ -167,7 +167,7 @@ def _bars(bars: BarContainer) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _one(artist: Any, kind: str, x: Any, y: Any, colour: Any) -> Iterator[dict[str, Any]]:
-    more = told(artist) or Told()
+    more = readout_of(artist) or Readout()
     if more.places is not None:
         x, y = more.places
     if more.silent or not len(x):

@@ -10,8 +10,8 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import MaxNLocator, NullLocator
 
 from credo.applications import Effects, PartialDependence
+from credo.report.readout import spans, tell
 from credo.report.style import CYCLE, INK, MODEL, WIDE, dress, legend, plain, thinned
-from credo.report.told import spans, tell
 from credo.report.words import number, percent
 from credo.tables.columns.shown import WEEKDAYS, Shown, shown_inputs
 from credo.tables.encode.columns import NumericColumn
@@ -44,16 +44,16 @@ class Line(NamedTuple):
         return values if self.output is None else values[..., self.output]
 
 
-def panels(found: Effects, encoder: Any, inputs: np.ndarray, output: int | None = None) -> Figure:
+def panels(effects: Effects, encoder: Any, inputs: np.ndarray, output: int | None = None) -> Figure:
     """One panel for each of the strongest inputs, all on one scale.
 
     Args:
-        found: what `credo.tables.effects.table_effects` gave.
+        effects: what `credo.tables.effects.table_effects` gave.
         encoder: the table's encoder.
         inputs: encoded rows, for the ticks.
         output: which of several numbers.
     """
-    names = found.order[:MOST_PANELS]
+    names = effects.order[:MOST_PANELS]
     across = 2 if len(names) == 4 else min(len(names), 3)
     down = -(-len(names) // across)
     figure = Figure(figsize=(WIDE[0], 0.7 + 2.45 * down), dpi=110)
@@ -67,9 +67,9 @@ def panels(found: Effects, encoder: Any, inputs: np.ndarray, output: int | None 
             continue
         one = shown[names[i]]
         own = rows[one.known(rows)][:, list(one.places)]
-        _panel(area, found.curves[one.name], one, own, lines, first=i == 0)
+        _panel(area, effects.curves[one.name], one, own, lines, first=i == 0)
         y_label = "" if i % across else _y_label(encoder, lines, output)
-        dress(area, _heading(found, one.name, lines), plain(one.name, 32), y_label, size=9.5)
+        dress(area, _heading(effects, one.name, lines), plain(one.name, 32), y_label, size=9.5)
     if encoder.classes is not None:  # no margin beyond what a probability can be
         low, high = areas[0, 0].get_ylim()
         areas[0, 0].set_ylim(max(low, 0.0), min(high, 1.0))
@@ -92,13 +92,13 @@ def _y_label(encoder: Any, lines: list[Line], output: int | None) -> str:
     return plain(encoder.target if output is None else encoder.target[output], 28)
 
 
-def _heading(found: Effects, name: str, lines: list[Line]) -> str:
-    row = found.names.index(name)
-    strongest = max(float(line.of(found.strength[row])) for line in lines)
+def _heading(effects: Effects, name: str, lines: list[Line]) -> str:
+    row = effects.names.index(name)
+    strongest = max(float(line.of(effects.strength[row])) for line in lines)
     words = f"strength {number(strongest)}"
-    if found.matters is None:
+    if effects.matters is None:
         return words
-    share = percent(float(found.matters[row])).replace("over ", "> ").replace("under ", "< ")  # titles are narrow
+    share = percent(float(effects.matters[row])).replace("over ", "> ").replace("under ", "< ")  # titles are narrow
     return f"{words}, matters {share}"
 
 

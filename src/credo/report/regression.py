@@ -4,6 +4,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from credo.report.readout import digits, spans, tell
 from credo.report.style import (
     INK,
     MODEL,
@@ -18,7 +19,6 @@ from credo.report.style import (
     shown,
     thinned,
 )
-from credo.report.told import digits, spans, tell
 from credo.report.views import RealView, which
 
 HALF_WIDTH = 1.645  # standard deviations on each side of a Gaussian's central 90 %

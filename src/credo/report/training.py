@@ -7,8 +7,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from credo.report.readout import tell
 from credo.report.style import CYCLE, INK, MUTED, WIDE, axes, legend, retitle, thinned, title_of
-from credo.report.told import tell
 
 Phases = Mapping[str, Mapping[str, np.ndarray]]
 MOST_PLACES = 1200  # of all lines of a figure together: two for each pixel of a phone

@@ -3,8 +3,8 @@
 import numpy as np
 from matplotlib.figure import Figure
 
+from credo.report.readout import digits, tell
 from credo.report.style import INK, MODEL, NOISE, RIGHT, WRONG, axes, legend, plain, shown, thinned
-from credo.report.told import digits, tell
 from credo.report.views import ClassView, RealView, which
 
 

@@ -16,7 +16,7 @@ from credo.core.programs import tidy
 from credo.core.short import Card
 from credo.core.typing import PyTree
 from credo.errors import InputError, Refusal, Unwritable
-from credo.memory import memory_told
+from credo.memory import memory_explained
 from credo.methods.combine import stages as stages_of
 from credo.registry import build_method
 from credo.storage.locks import locked
@@ -308,7 +308,7 @@ def fit(
         left, size, thin, given_start(_point(start), isinstance(start, Fit), parts[0], method, model, placement),
         tuple(callbacks), Checkpoint.of(checkpoint), Host(notes=notes), progress, mask,
     )  # fmt: skip
-    with memory_told(), locked(None if loop.checkpoint is None else loop.checkpoint.folder):
+    with memory_explained(), locked(None if loop.checkpoint is None else loop.checkpoint.folder):
         if loop.checkpoint is not None:
             loop.host.fingerprint = fingerprint(config, method, model, loop.start, source, mask)
             saved = loop.checkpoint.newest()

@@ -20,7 +20,7 @@ from credo.core.programs import tidy
 from credo.core.tree import num_bytes, take
 from credo.core.typing import PyTree
 from credo.errors import Refusal
-from credo.memory import memory_told
+from credo.memory import memory_explained
 from credo.methods.combine import stages
 from credo.training.arguments import numbers, precision
 from credo.training.batches import order
@@ -88,7 +88,7 @@ def fit_many(
     arguments = (prepared, (keys, pad(data), pad(start), pad(extra)))
     double = next((part for part in parts if part.precision == "float64"), method)
     with (
-        memory_told(),
+        memory_explained(),
         precision(double),
     ):  # one program, hence one precision: arrays of single precision stay what they are
         results = _run(study, mesh, method.members, *arguments)

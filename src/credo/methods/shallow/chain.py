@@ -24,7 +24,7 @@ from credo.methods.shallow.polya_gamma import polya_gamma
 from credo.methods.shallow.prior_view import PriorView
 from credo.methods.shallow.selection import flip_inputs
 from credo.methods.shallow.state import ShallowState
-from credo.methods.shallow.sweep import Place, Rows, mask
+from credo.methods.shallow.sweep import NodeFit, Rows, mask
 from credo.methods.shallow.variates import Wanted, draw_all
 from credo.methods.shallow.walk import Walk, start_walk
 from credo.posteriors import Samples
@@ -112,7 +112,7 @@ class ShallowMethod(Method):
     @abstractmethod
     def update_nodes(
         self, variates: PyTree, nodes: Nodes, rows: Rows, view: PriorView, state: ShallowState
-    ) -> tuple[Place, Walk, dict[str, jax.Array]]:
+    ) -> tuple[NodeFit, Walk, dict[str, jax.Array]]:
         """New nodes given the hyper-parameters alone, the walk that has learned from it, and metrics."""
 
     masked = False  # True: some nodes may be inactive

@@ -10,7 +10,7 @@ from credo.core.typing import PyTree
 from credo.methods.shallow.chain import ShallowMethod
 from credo.methods.shallow.prior_view import PriorView
 from credo.methods.shallow.state import ShallowState
-from credo.methods.shallow.sweep import Place, Rows, move_nodes, place_of
+from credo.methods.shallow.sweep import NodeFit, Rows, move_nodes, node_fit
 from credo.methods.shallow.variates import Wanted
 from credo.methods.shallow.walk import Walk, learn, propose
 
@@ -55,12 +55,12 @@ class Gibbs(ShallowMethod):
 
     def update_nodes(
         self, variates: PyTree, nodes: Nodes, rows: Rows, view: PriorView, state: ShallowState
-    ) -> tuple[Place, Walk, dict[str, jax.Array]]:
-        start = place_of(nodes, rows, view, state.gamma, state.active, self.masked)
+    ) -> tuple[NodeFit, Walk, dict[str, jax.Array]]:
+        start = node_fit(nodes, rows, view, state.gamma, state.active, self.masked)
         if not nodes.num:
             return start, state.walk, {}
 
-        def one(carry: tuple[Place, Walk], at: tuple[jax.Array, ...]) -> tuple[tuple[Place, Walk], jax.Array]:
+        def one(carry: tuple[NodeFit, Walk], at: tuple[jax.Array, ...]) -> tuple[tuple[NodeFit, Walk], jax.Array]:
             (place, walk), (normals, drawn, chance, log_u) = carry, at
             fresh = (jnp.exp(chance) < self.fresh).astype(normals.dtype)
             proposals = jnp.where(fresh[:, None] > 0, drawn, propose(walk, place.gamma, normals))

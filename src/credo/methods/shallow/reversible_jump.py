@@ -17,7 +17,7 @@ from credo.errors import InputError
 from credo.methods.shallow.chain import ShallowMethod, nodes_of
 from credo.methods.shallow.prior_view import PriorView
 from credo.methods.shallow.state import ShallowState
-from credo.methods.shallow.sweep import Place, Rows, accept_if, change, counted, move_nodes, place_of
+from credo.methods.shallow.sweep import NodeFit, Rows, accept_if, change, counted, move_nodes, node_fit
 from credo.methods.shallow.variates import Wanted
 from credo.methods.shallow.walk import TARGET
 from credo.priors.node_hierarchy import NodeHierarchy
@@ -102,15 +102,15 @@ class ReversibleJump(ShallowMethod):
 
     def update_nodes(
         self, variates: PyTree, nodes: Nodes, rows: Rows, view: PriorView, state: ShallowState
-    ) -> tuple[Place, Any, dict[str, jax.Array]]:
-        place = place_of(nodes, rows, view, state.gamma, state.active, True)
+    ) -> tuple[NodeFit, Any, dict[str, jax.Array]]:
+        place = node_fit(nodes, rows, view, state.gamma, state.active, True)
         if not nodes.num:
             return place, state.walk, {"nodes": state.active.sum()}
         place, jumped = self._jump(variates, nodes, rows, view, place)
         scale = jnp.exp(state.walk.log_scale)
         still = jnp.zeros(nodes.num, place.gamma.dtype)
 
-        def one(place: Place, at: tuple[jax.Array, ...]) -> tuple[Place, jax.Array]:
+        def one(place: NodeFit, at: tuple[jax.Array, ...]) -> tuple[NodeFit, jax.Array]:
             normals, kappa, log_u = at
             steps = NARROWEST ** jnp.exp(kappa)[:, None] * jax.vmap(view.spread)(jnp.arange(nodes.num), normals)
             proposals = place.gamma + scale * steps
@@ -125,13 +125,13 @@ class ReversibleJump(ShallowMethod):
         return place, self._learn(state.walk, share), metrics
 
     def _jump(
-        self, variates: PyTree, nodes: Nodes, rows: Rows, view: PriorView, place: Place
-    ) -> tuple[Place, jax.Array]:
+        self, variates: PyTree, nodes: Nodes, rows: Rows, view: PriorView, place: NodeFit
+    ) -> tuple[NodeFit, jax.Array]:
         """Births and deaths, and the share of them that were accepted."""
         spare = view.spare(variates["key"], self.jumps)
         log_more = jnp.log(self.more)
 
-        def one(old: Place, at: tuple[Any, ...]) -> tuple[Place, jax.Array]:
+        def one(old: NodeFit, at: tuple[Any, ...]) -> tuple[NodeFit, jax.Array]:
             chance, score, born, log_u, extra = at
             up = jnp.exp(chance) < 0.5
             can = jnp.where(up, 1 - old.active, old.active)

@@ -29,7 +29,7 @@ class Rows(NamedTuple):
     precision: jax.Array
 
 
-class Place(NamedTuple):
+class NodeFit(NamedTuple):
     """Nodes with what follows from them. Columns of inactive nodes are 0 in h and those of the identity in A⁻¹."""
 
     gamma: jax.Array  # [nodes, dims]
@@ -62,7 +62,7 @@ def counted(nodes: Nodes, columns: int, active: jax.Array) -> jax.Array:
     return jnp.concatenate([jnp.ones(columns - nodes.num, active.dtype), active])
 
 
-def place_of(nodes: Nodes, rows: Rows, view: PriorView, gamma: jax.Array, active: jax.Array, masked: bool) -> Place:
+def node_fit(nodes: Nodes, rows: Rows, view: PriorView, gamma: jax.Array, active: jax.Array, masked: bool) -> NodeFit:
     """Design, A⁻¹ and h of these nodes."""
     design = nodes.design(rows.inputs, gamma).T
     columns = mask(nodes, design.shape[0], active, masked)
@@ -70,7 +70,7 @@ def place_of(nodes: Nodes, rows: Rows, view: PriorView, gamma: jax.Array, active
     identity = jnp.broadcast_to(jnp.eye(design.shape[0]), solved.root.shape)
     half = jax.scipy.linalg.solve_triangular(solved.root, identity, lower=True)
     pull = (solved.root @ solved.half[..., None])[..., 0]
-    return Place(gamma, active, design, jnp.swapaxes(half, -1, -2) @ half, pull)
+    return NodeFit(gamma, active, design, jnp.swapaxes(half, -1, -2) @ half, pull)
 
 
 def log_marginal(
@@ -83,7 +83,14 @@ def log_marginal(
 
 
 def change(
-    nodes: Nodes, rows: Rows, view: PriorView, old: Place, j: jax.Array, node: jax.Array, on: jax.Array, masked: bool
+    nodes: Nodes,
+    rows: Rows,
+    view: PriorView,
+    old: NodeFit,
+    j: jax.Array,
+    node: jax.Array,
+    on: jax.Array,
+    masked: bool,
 ) -> Change:
     """What becomes of log p(D | γ) if node j had these weights and this indicator."""
     columns = old.design.shape[0]
@@ -111,7 +118,7 @@ def change(
     return Change(new_part - old_part, j, node, on, column, row, own, pull)
 
 
-def accept_if(taken: jax.Array, nodes: Nodes, old: Place, new: Change, masked: bool) -> Place:
+def accept_if(taken: jax.Array, nodes: Nodes, old: NodeFit, new: Change, masked: bool) -> NodeFit:
     """The place after the change where taken, else as it was."""
     at = old.design.shape[0] - nodes.num + new.place
     hot = jnp.arange(old.design.shape[0]) == at
@@ -126,7 +133,7 @@ def accept_if(taken: jax.Array, nodes: Nodes, old: Place, new: Change, masked: b
         pull = jnp.where(hot & (new.on == 0), 0.0, pull)
         active = active.at[new.place].set(jnp.where(taken, new.on, active[new.place]))
     inverse = old.inverse - ours[:, :, None] * ours[:, None, :] / corner + added
-    return Place(
+    return NodeFit(
         old.gamma.at[new.place].set(jnp.where(taken, new.node, old.gamma[new.place])),
         active,
         old.design.at[at].set(jnp.where(taken, new.column, old.design[at])),
@@ -139,12 +146,12 @@ def move_nodes(
     nodes: Nodes,
     rows: Rows,
     view: PriorView,
-    start: Place,
+    start: NodeFit,
     proposals: jax.Array,
     fresh: jax.Array,
     log_u: jax.Array,
     masked: bool = False,
-) -> tuple[Place, jax.Array]:
+) -> tuple[NodeFit, jax.Array]:
     """Each node in turn: accept γ̃_j with probability min(1, r),
 
         r = p(D | γ̃, ν) p(γ̃_j | ν) g(γ_j | γ̃_j) / [p(D | γ, ν) p(γ_j | ν) g(γ̃_j | γ_j)].
@@ -159,7 +166,7 @@ def move_nodes(
         the new place, and 1 for every node that moved.
     """
 
-    def one(old: Place, at: tuple[jax.Array, ...]) -> tuple[Place, jax.Array]:
+    def one(old: NodeFit, at: tuple[jax.Array, ...]) -> tuple[NodeFit, jax.Array]:
         j, node, is_fresh, u = at
         new = change(nodes, rows, view, old, j, node, old.active[j], masked)
         prior = view.log_node(old.gamma, j, node) - view.log_node(old.gamma, j, old.gamma[j])

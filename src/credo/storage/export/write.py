@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from credo.core.checks import a_place, a_word, list_of, or_none, share, whole
+from credo.core.checks import a_word, checked_path, list_of, or_none, share, whole
 from credo.errors import InputError
 from credo.storage.archives import document_digest
 from credo.storage.atomic_write import replaced_folder
@@ -67,7 +67,7 @@ def export(
         >>> bool(np.allclose(prediction.mean, credo.predict(jax.random.key(0), fit, x).mean, rtol=1e-5, atol=1e-6))
         True
     """
-    place = Path(a_place(place, "place"))
+    place = Path(checked_path(place, "place"))
     _check(place, form, num_samples, levels, block, platforms)
     subject = subject_of(fit, key, num_samples, network)
     document: dict[str, Any] = {"format": FORMAT, "version": VERSION, "form": form} | subject.plain()

@@ -11,7 +11,7 @@ import numpy as np
 
 import credo
 from credo.core import mixture
-from credo.core.checks import a_place
+from credo.core.checks import checked_path
 from credo.core.model import Model
 from credo.core.network import Network
 from credo.core.numeric import has_nan
@@ -50,7 +50,7 @@ class SavedRun:
 
 def open_run(folder: Any, network: Any = None) -> SavedRun:
     """Read a run directory, or raise ArtifactError with one sentence."""
-    folder = Path(a_place(folder, "A run"))
+    folder = Path(checked_path(folder, "A run"))
     try:
         return _read(folder, network)
     except (InputError, Refusal):

@@ -8,7 +8,7 @@ import numpy as np
 
 
 @dataclass(frozen=True)
-class Told:
+class Readout:
     """What a figure's author adds to an artist; see `tell`."""
 
     name: str | None = None
@@ -26,12 +26,12 @@ def tell(artist: Any, name: str | None = None, **more: Any) -> None:
         more: `about`, words for each point by heading; `places`, x and y of what to read where the artist has none;
             `silent`, to leave it out of the read-out.
     """
-    artist.credo_told = Told(name, **more)
+    artist.credo_readout = Readout(name, **more)
 
 
-def told(artist: Any) -> Told | None:
-    """What was told about an artist."""
-    return vars(artist).get("credo_told")
+def readout_of(artist: Any) -> Readout | None:
+    """What the read-out of an artist shows beside its x and y."""
+    return vars(artist).get("credo_readout")
 
 
 def spans(low: Any, high: Any) -> list[str]:
