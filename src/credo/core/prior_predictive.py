@@ -89,9 +89,7 @@ def prior_predictive(
 
     Example:
         >>> import jax, credo, numpy as np
-        >>> model = credo.Model(
-        ...     credo.networks.mlp([50]), credo.priors.fan_in_normal(1.0), credo.likelihoods.gaussian(noise=0.1)
-        ... )
+        >>> model = credo.Model(credo.networks.mlp([50]), credo.priors.fan_in_normal(), credo.likelihoods.gaussian(0.1))
         >>> x = np.linspace(-2, 2, 30)[:, None]
         >>> prior = credo.prior_predictive(jax.random.key(0), model, x)
         >>> prior.functions.shape, prior.std.shape

@@ -21,4 +21,5 @@ from credo.registry.table import Entry as Entry
 from credo.registry.table import Part as Part
 from credo.registry.table import Table as Table
 from credo.registry.table import did_you_mean as did_you_mean
+from credo.registry.table import lazy as lazy
 from credo.registry.table import load as load

@@ -2,7 +2,7 @@
 
 import difflib
 import importlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -13,6 +13,22 @@ def load(address: str) -> Any:
     """What stands at "module:name"; the addresses are credo's own and never come from a file."""
     module, _, name = address.partition(":")
     return getattr(importlib.import_module(module), name)
+
+
+def lazy(package: str, addresses: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` of a package whose names are loaded when first used.
+
+    Args:
+        package: its name.
+        addresses: name → "module:name", modules below credo.
+    """
+
+    def get(name: str) -> Any:
+        if name not in addresses:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return load(f"credo.{addresses[name]}")
+
+    return get, lambda: sorted(addresses)
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +13,7 @@ from credo.core.predictive import Predictive
 from credo.core.short import fields_in_short
 from credo.evaluation.metrics import summarise
 from credo.report.views import View, views
+from credo.storage.run_directory.write import installed
 from credo.tables.encode.scale import true_targets
 from credo.tables.encode.unseen import settled
 from credo.tables.score import predictive_at
@@ -94,10 +93,8 @@ class RunData:
             metrics = scores | (dict(fit.timing) if fit is not None else {})
         if encoder is not None:
             others = {"feature_names": encoder.feature_names} | others
-        found = installed() if versions is None else versions
-        return cls(
-            name, fit, metrics, predictive, targets, encoder=encoder, versions=found, **others
-        )  # fmt: skip
+        versions = installed(*PACKAGES) if versions is None else versions
+        return cls(name, fit, metrics, predictive, targets, encoder=encoder, versions=versions, **others)
 
     @classmethod
     def from_table(
@@ -152,14 +149,3 @@ class RunData:
     def views(self) -> list[View]:
         """The predictions, output by output."""
         return [] if self.predictive is None else views(self.predictive, self.targets, self.encoder, self.row_numbers)
-
-
-def installed() -> dict[str, str]:
-    """The versions of what computes here."""
-    found = {"python": platform.python_version()}
-    for package in PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found

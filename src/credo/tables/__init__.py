@@ -4,7 +4,9 @@
 finishes one that was stopped.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from credo.registry import lazy
 
 if TYPE_CHECKING:
     from credo.tables.fitting import fit as fit
@@ -13,16 +15,6 @@ if TYPE_CHECKING:
     from credo.tables.run import load as load
 
 # Loaded when first used: parts of this package are needed where JAX is not.
-_NAMES = {"Run": "run", "fit": "fitting", "load": "run", "resume": "fitting"}
-
-
-def __getattr__(name: str) -> Any:
-    from credo.registry import load
-
-    if name not in _NAMES:
-        raise AttributeError(f"module 'credo.tables' has no attribute {name!r}")
-    return load(f"credo.tables.{_NAMES[name]}:{name}")
-
-
-def __dir__() -> list[str]:
-    return sorted([*_NAMES, *(name for name in globals() if not name.startswith("_"))])
+__getattr__, __dir__ = lazy(__name__, {
+    "Run": "tables.run:Run", "fit": "tables.fitting:fit", "load": "tables.run:load", "resume": "tables.fitting:resume",
+})  # fmt: skip

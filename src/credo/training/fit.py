@@ -107,9 +107,7 @@ class Fit(Card):
         Example:
             >>> import jax, credo, numpy as np
             >>> x = np.linspace(-1, 1, 40)[:, None]
-            >>> model = credo.Model(
-            ...     credo.networks.mlp([5]), credo.priors.normal(1.0), credo.likelihoods.gaussian(noise=0.1)
-            ... )
+            >>> model = credo.Model(credo.networks.mlp([5]), credo.priors.normal(), credo.likelihoods.gaussian(0.1))
             >>> fit = credo.fit(jax.random.key(0), model, (x, x[:, 0]), "map", steps=50)
             >>> print(fit.summary().splitlines()[0])
             map: 16 parameters, 40 rows
@@ -130,9 +128,7 @@ class Fit(Card):
         Example:
             >>> import jax, credo, numpy as np
             >>> x = np.linspace(-1, 1, 40)[:, None]
-            >>> model = credo.Model(
-            ...     credo.networks.mlp([5]), credo.priors.normal(1.0), credo.likelihoods.gaussian(noise=0.1)
-            ... )
+            >>> model = credo.Model(credo.networks.mlp([5]), credo.priors.normal(), credo.likelihoods.gaussian(0.1))
             >>> fit = credo.fit(jax.random.key(0), model, (x, x[:, 0]), "map", steps=50)
             >>> type(fit.plot()).__name__
             'Figure'
@@ -151,9 +147,7 @@ class Fit(Card):
         Example:
             >>> import jax, credo, numpy as np
             >>> x = np.linspace(-1, 1, 40)[:, None]
-            >>> model = credo.Model(
-            ...     credo.networks.mlp([5]), credo.priors.normal(1.0), credo.likelihoods.gaussian(noise=0.1)
-            ... )
+            >>> model = credo.Model(credo.networks.mlp([5]), credo.priors.normal(), credo.likelihoods.gaussian(0.1))
             >>> fit = credo.fit(jax.random.key(0), model, (x, x[:, 0]), steps=50)
             >>> fit.to_arviz(x, x[:, 0]).log_likelihood["y"].dims
             ('chain', 'draw', 'row')
@@ -253,9 +247,7 @@ def fit(
     Example:
         >>> import jax, credo, numpy as np
         >>> x = np.linspace(-1, 1, 40)[:, None]
-        >>> model = credo.Model(
-        ...     credo.networks.mlp([10]), credo.priors.normal(1.0), credo.likelihoods.gaussian(noise=0.1)
-        ... )
+        >>> model = credo.Model(credo.networks.mlp([10]), credo.priors.normal(), credo.likelihoods.gaussian(0.1))
         >>> fit = credo.fit(jax.random.key(0), model, (x, np.sin(3 * x[:, 0])), "map", steps=200)
         >>> fit.status.ok
         True

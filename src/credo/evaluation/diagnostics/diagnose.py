@@ -116,9 +116,7 @@ def diagnose(key: jax.Array, fit: Any, inputs: PyTree | None = None, num: int | 
     Example:
         >>> import jax, credo, numpy as np
         >>> x = np.linspace(-1, 1, 40)[:, None]
-        >>> model = credo.Model(
-        ...     credo.networks.mlp([]), credo.priors.normal(1.0), credo.likelihoods.gaussian(noise=0.1)
-        ... )
+        >>> model = credo.Model(credo.networks.mlp([]), credo.priors.normal(), credo.likelihoods.gaussian(0.1))
         >>> fit = credo.fit(jax.random.key(0), model, (x, x[:, 0]), credo.methods.HMC(chains=2), steps=500)
         >>> found = credo.diagnostics.diagnose(jax.random.key(1), fit, x)
         >>> found.kind, found.alarms

@@ -11,7 +11,7 @@ from credo.core.draws import function_draws, log_likelihood_draws
 from credo.core.likelihood import Likelihood
 from credo.core.posterior import Draws, WeightPosterior
 from credo.core.predict import checked_inputs
-from credo.core.tree import paths
+from credo.core.tree import by_paths
 from credo.core.typing import PyTree
 from credo.errors import InputError
 from credo.evaluation.diagnostics.arviz_border import assemble
@@ -92,7 +92,7 @@ def _statistics(fit: Any) -> dict[str, np.ndarray]:
 def _constants(inputs: PyTree) -> dict[str, np.ndarray]:
     if not isinstance(inputs, dict | list | tuple):
         return {"x": np.asarray(inputs)}
-    return {"x." + p.replace("/", "."): np.asarray(x) for p, x in zip(paths(inputs), jax.tree.leaves(inputs))}
+    return {"x." + path.replace("/", "."): np.asarray(x) for path, x in by_paths(inputs).items()}
 
 
 def replicate(key: jax.Array, likelihood: Likelihood, draws: Draws) -> np.ndarray:

@@ -59,9 +59,7 @@ def with_interval(
         >>> import jax, credo, numpy as np
         >>> from credo.evaluation import metrics
         >>> x = np.linspace(-1, 1, 40)[:, None]
-        >>> model = credo.Model(
-        ...     credo.networks.mlp([5]), credo.priors.normal(1.0), credo.likelihoods.gaussian(noise=0.1)
-        ... )
+        >>> model = credo.Model(credo.networks.mlp([5]), credo.priors.normal(), credo.likelihoods.gaussian(0.1))
         >>> fit = credo.fit(jax.random.key(0), model, (x, np.sin(9 * x[:, 0])), "map", steps=100)
         >>> predictive = credo.predict(jax.random.key(1), fit, x)
         >>> found = metrics.with_interval(metrics.rmse, predictive, np.sin(9 * x[:, 0]), key=jax.random.key(2))

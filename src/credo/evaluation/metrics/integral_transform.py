@@ -35,9 +35,7 @@ def pit(predictive: Predictive, targets: Any, key: jax.Array | None = None) -> n
     Example:
         >>> import jax, credo, numpy as np
         >>> x = np.linspace(-1, 1, 40)[:, None]
-        >>> model = credo.Model(
-        ...     credo.networks.mlp([5]), credo.priors.normal(1.0), credo.likelihoods.gaussian(noise=0.1)
-        ... )
+        >>> model = credo.Model(credo.networks.mlp([5]), credo.priors.normal(), credo.likelihoods.gaussian(0.1))
         >>> fit = credo.fit(jax.random.key(0), model, (x, x[:, 0]), "map", steps=100)
         >>> predictive = credo.predict(jax.random.key(1), fit, x)
         >>> bool(np.allclose(credo.metrics.pit(predictive, predictive.quantile(0.2)), 0.2, atol=1e-4))

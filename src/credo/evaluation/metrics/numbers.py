@@ -44,9 +44,7 @@ def crps(predictive: Predictive, targets: Any, *, draws: int = 1000, seed: int =
     Example:
         >>> import jax, credo, numpy as np
         >>> x = np.linspace(-1, 1, 40)[:, None]
-        >>> model = credo.Model(
-        ...     credo.networks.mlp([5]), credo.priors.normal(1.0), credo.likelihoods.gaussian(noise=0.1)
-        ... )
+        >>> model = credo.Model(credo.networks.mlp([5]), credo.priors.normal(), credo.likelihoods.gaussian(0.1))
         >>> fit = credo.fit(jax.random.key(0), model, (x, x[:, 0]), "map", steps=500)
         >>> 0.02 < credo.metrics.crps(credo.predict(jax.random.key(1), fit, x), x[:, 0]) < 0.1
         True

@@ -37,9 +37,7 @@ def summarise(predictive: Predictive, targets: Any, weights: Any = None) -> dict
         >>> import jax, credo, numpy as np
         >>> from credo.evaluation.metrics import summarise
         >>> x = np.linspace(-1, 1, 40)[:, None]
-        >>> model = credo.Model(
-        ...     credo.networks.mlp([5]), credo.priors.normal(1.0), credo.likelihoods.gaussian(noise=0.1)
-        ... )
+        >>> model = credo.Model(credo.networks.mlp([5]), credo.priors.normal(), credo.likelihoods.gaussian(0.1))
         >>> fit = credo.fit(jax.random.key(0), model, (x, x[:, 0]), "map", steps=100)
         >>> list(summarise(credo.predict(jax.random.key(1), fit, x), x[:, 0]))
         ['log_likelihood', 'rmse', 'crps', 'coverage_90']

@@ -68,9 +68,7 @@ def split_conformal(
         >>> import jax, credo, numpy as np
         >>> x = np.linspace(-1, 1, 80)[:, None]
         >>> y = x[:, 0] + 0.2 * np.random.default_rng(0).normal(size=80)
-        >>> model = credo.Model(
-        ...     credo.networks.mlp([5]), credo.priors.normal(1.0), credo.likelihoods.gaussian(noise=0.05)
-        ... )
+        >>> model = credo.Model(credo.networks.mlp([5]), credo.priors.normal(), credo.likelihoods.gaussian(noise=0.05))
         >>> fit = credo.fit(jax.random.key(0), model, (x[::2], y[::2]), "map", steps=500)
         >>> held_out = credo.predict(jax.random.key(1), fit, x[1::2])
         >>> low, high = credo.recalibration.split_conformal(held_out, y[1::2]).apply(held_out)

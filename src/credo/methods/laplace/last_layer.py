@@ -72,9 +72,7 @@ class LastLayer(Method):
     Example:
         >>> import jax, credo, numpy as np
         >>> x = np.linspace(-1, 1, 40)[:, None]
-        >>> model = credo.Model(
-        ...     credo.networks.mlp([10], "tanh"), credo.priors.normal(1.0), credo.likelihoods.gaussian()
-        ... )
+        >>> model = credo.Model(credo.networks.mlp([10], "tanh"), credo.priors.normal(), credo.likelihoods.gaussian())
         >>> fit = credo.fit(jax.random.key(0), model, (x, np.sin(3 * x[:, 0])), "last_layer", steps=200)
         >>> fit.posterior.structure, fit.posterior.log_evidence.shape
         ('last_layer', (1,))

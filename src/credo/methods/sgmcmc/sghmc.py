@@ -14,7 +14,20 @@ DECAY = 0.1  # of the momentum at each step, where the step size is given and th
 
 
 @struct
-class SGHMC(StochasticMethod):
+class HamiltonianMethod(StochasticMethod):
+    """Samplers whose velocity loses to friction: simulated time goes as the root of the step's factor."""
+
+    friction: float | None = leaf(default=None)
+
+    def first_friction(self, step_size: Any) -> Any:
+        return DECAY / step_size if self.friction is None else self.friction
+
+    def log_time(self, rate: jax.Array) -> jax.Array:
+        return 0.5 * jnp.log(rate)
+
+
+@struct
+class SGHMC(HamiltonianMethod):
     """dθ = P^½v dt, dv = −P^½∇Ũ dt − γv dt + √(2γ) dW: momentum with friction, on minibatches (D5).
 
     Chen, Fox and Guestrin (2014), Stochastic gradient Hamiltonian Monte Carlo. A step of length h is the splitting
@@ -37,28 +50,19 @@ class SGHMC(StochasticMethod):
     Example:
         >>> import jax, credo, numpy as np
         >>> x = np.linspace(-1, 1, 40)[:, None]
-        >>> model = credo.Model(
-        ...     credo.networks.mlp([]), credo.priors.normal(1.0), credo.likelihoods.gaussian(noise=0.1)
-        ... )
+        >>> model = credo.Model(credo.networks.mlp([]), credo.priors.normal(), credo.likelihoods.gaussian(0.1))
         >>> fit = credo.fit(jax.random.key(0), model, (x, x[:, 0]), "sghmc", steps=500, batch_size=10)
         >>> "The pilot chose step_size" in str(fit.status)
         True
     """
 
-    friction: float | None = leaf(default=None)
     gradient_noise: float = leaf(default=0.0)
 
     def start(self, key: jax.Array, position: PyTree) -> PyTree:
         return normal_like(key, position)
 
-    def first_friction(self, step_size: Any) -> Any:
-        return DECAY / step_size if self.friction is None else self.friction
-
     def choose(self, land: Landscape) -> StepChoice:
         return hamiltonian_choice(land, self.tolerance, self.friction)
-
-    def log_time(self, rate: jax.Array) -> jax.Array:
-        return 0.5 * jnp.log(rate)
 
     def move(self, noise: PyTree, gradient: PyTree, state: StochasticState, rate: jax.Array) -> tuple[PyTree, PyTree]:
         step = self.step_scale * state.step_size * jnp.sqrt(rate)

@@ -33,9 +33,7 @@ class SGLD(StochasticMethod):
     Example:
         >>> import jax, credo, numpy as np
         >>> x = np.linspace(-1, 1, 40)[:, None]
-        >>> model = credo.Model(
-        ...     credo.networks.mlp([]), credo.priors.normal(1.0), credo.likelihoods.gaussian(noise=0.1)
-        ... )
+        >>> model = credo.Model(credo.networks.mlp([]), credo.priors.normal(), credo.likelihoods.gaussian(0.1))
         >>> fit = credo.fit(jax.random.key(0), model, (x, x[:, 0]), "sgld", steps=500, batch_size=10)
         >>> fit.posterior.available
         500

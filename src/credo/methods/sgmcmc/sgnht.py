@@ -1,19 +1,17 @@
 """The stochastic-gradient Nosé-Hoover thermostat."""
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 
-from credo.core.tree import leaf, size, struct
+from credo.core.tree import size, struct
 from credo.core.typing import PyTree
-from credo.methods.sgmcmc.chain import StochasticMethod, StochasticState
-from credo.methods.sgmcmc.sghmc import DECAY
+from credo.methods.sgmcmc.chain import StochasticState
+from credo.methods.sgmcmc.sghmc import HamiltonianMethod
 from credo.methods.sgmcmc.tuning import Landscape, StepChoice, dot, hamiltonian_choice, normal_like
 
 
 @struct
-class SGNHT(StochasticMethod):
+class SGNHT(HamiltonianMethod):
     """SGHMC whose friction ξ finds itself: dξ = A² (v'v/d − 1) dt holds the kinetic energy at temperature 1 (D5).
 
     dθ = P^½v dt, dv = −P^½∇Ũ dt − ξv dt + √(2A) dW. Ding et al. (2014), Bayesian sampling using stochastic gradient
@@ -33,19 +31,11 @@ class SGNHT(StochasticMethod):
         2
     """
 
-    friction: float | None = leaf(default=None)
-
     def start(self, key: jax.Array, position: PyTree) -> PyTree:
         return normal_like(key, position), jnp.ones(())  # velocity, ξ/A
 
-    def first_friction(self, step_size: Any) -> Any:
-        return DECAY / step_size if self.friction is None else self.friction
-
     def choose(self, land: Landscape) -> StepChoice:
         return hamiltonian_choice(land, self.tolerance, self.friction, thermostat=True)
-
-    def log_time(self, rate: jax.Array) -> jax.Array:
-        return 0.5 * jnp.log(rate)
 
     def move(self, noise: PyTree, gradient: PyTree, state: StochasticState, rate: jax.Array) -> tuple[PyTree, PyTree]:
         velocity, thermostat = state.momentum

@@ -1,6 +1,8 @@
 """A fitted predictor for other places: as a program for JAX, or as numbers for NumPy alone."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from credo.registry import lazy
 
 if TYPE_CHECKING:
     from credo.storage.export.portable.load import load as _load
@@ -9,12 +11,6 @@ if TYPE_CHECKING:
     load_exported = _load
 
 # Loaded when first used.
-_NAMES = {"export": "write:export", "load_exported": "portable.load:load"}
-
-
-def __getattr__(name: str) -> Any:
-    from credo.registry import load
-
-    if name not in _NAMES:
-        raise AttributeError(f"module 'credo.storage.export' has no attribute {name!r}")
-    return load(f"credo.storage.export.{_NAMES[name]}")
+__getattr__, __dir__ = lazy(
+    __name__, {"export": "storage.export.write:export", "load_exported": "storage.export.portable.load:load"}
+)

@@ -18,7 +18,7 @@ from credo.core.numeric import has_nan
 from credo.core.posterior import Posterior
 from credo.core.predict import FEW_ROWS, is_shape, output_shapes
 from credo.core.short import fields_in_short
-from credo.core.tree import paths
+from credo.core.tree import by_paths
 from credo.errors import ArtifactError, InputError, Refusal
 from credo.evaluation.diagnostics.diagnose import Diagnostics
 from credo.storage import serialisation as codec
@@ -139,20 +139,12 @@ def _fit(documents: dict[str, Any], tensors: dict[str, Any], network: Any, folde
         phase, _, metric = key.removeprefix("phase/").rpartition("/")
         trace.setdefault(phase, {})[metric] = value
     status, told = documents["status.json"], documents.get("diagnostics.json")
+    main = trace[document.get("main_phase", list(trace)[-1])] if trace else {}
     found = Fit(
-        posterior,
-        dataclasses.replace(model, network=network),
-        trace[document.get("main_phase", list(trace)[-1])] if trace else {},
-        status["outcome"],
-        tuple(status["notes"]),
-        documents["config.json"]["fit"],
-        trace,
-        status["timing"],
-        target_shape,
-        input_shape,
-        dtypes,
+        posterior, dataclasses.replace(model, network=network), main, status["outcome"], tuple(status["notes"]),
+        documents["config.json"]["fit"], trace, status["timing"], target_shape, input_shape, dtypes,
         known=Diagnostics.from_plain(told) if told is not None else None,
-    )
+    )  # fmt: skip
     _check_predicts(found)
     return found
 
@@ -203,4 +195,4 @@ def _check_given(
 
 def shapes_of(tree: Any) -> dict[str, list[int]]:
     """Shapes of the arrays of a tree, by path."""
-    return {path: list(x.shape) for path, x in zip(paths(tree), jax.tree.leaves(tree))}
+    return {path: list(x.shape) for path, x in by_paths(tree).items()}

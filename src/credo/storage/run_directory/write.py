@@ -20,6 +20,7 @@ import dataclasses
 import hashlib
 import json
 import platform
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -96,12 +97,15 @@ def save_fit(
 
 def versions() -> dict[str, Any]:
     """The format number and the versions of what runs now."""
-    found: dict[str, Any] = {"format": FORMAT, "credo": credo.__version__, "python": platform.python_version()}
-    for name in PACKAGES:
-        try:
+    return {"format": FORMAT, "credo": credo.__version__} | installed(*PACKAGES)
+
+
+def installed(*packages: str) -> dict[str, str]:
+    """The versions of Python and of those packages that are there."""
+    found = {"python": platform.python_version()}
+    for name in packages:
+        with suppress(PackageNotFoundError):
             found[name] = version(name)
-        except PackageNotFoundError:
-            continue
     return found
 
 
