@@ -280,7 +280,7 @@ def test_linen_modules_with_lists_are_one_program():
 def test_linen_checks_given_variables():
     good = nn.Dense(2).init(KEY, jnp.ones((1, 3)))
     assert adapters.from_linen(nn.Dense(2), good["params"]).init(KEY, jnp.ones((1, 3)), 2).state == {}
-    with pytest.raises(InputError, match=r"have \(3, 2\) at 'kernel', the network has \(4, 2\)"):
+    with pytest.raises(InputError, match=r"'kernel' has shape \(3, 2\) in place of \(4, 2\)"):
         adapters.from_linen(nn.Dense(2), good).init(KEY, jnp.ones((1, 4)), 2)
     with pytest.raises(InputError, match="has seen inputs"):
         adapters.from_linen(nn.Dense(17)).info(good["params"])

@@ -24,6 +24,11 @@ def by_tree(fn):
     return jax.tree.map(fn, PARAMS)
 
 
+def by_tree_of(tree):
+    """The arrays with an axis over one member."""
+    return jax.tree.map(lambda x: x[None], tree)
+
+
 def arrays(tree):
     return [np.asarray(x) for x in jax.tree.leaves(tree)]
 
@@ -131,12 +136,15 @@ def test_centred_on_takes_whole_parameters_and_keeps_arrays_traced():
 
 def test_centred_on_checks_the_network():
     wrong = PARAMS | {"output": PARAMS["output"] | {"kernel": jnp.zeros((3, 5))}}
-    with pytest.raises(InputError, match=r"shape \(3, 5\) at 'output/kernel', the network has \(2, 5\)"):
+    with pytest.raises(InputError, match=r"'output/kernel' has shape \(3, 5\) in place of \(2, 5\)"):
         priors.centred_on(wrong).bind(INFO, {})
-    with pytest.raises(InputError, match=r"lacks 'output/bias'"):
-        priors.centred_on({"hidden_0": PARAMS["hidden_0"]}).bind(INFO, {})
-    with pytest.raises(InputError, match=r"has 'more', which the network lacks"):
-        priors.centred_on(PARAMS | {"more": jnp.zeros(2)}).bind(INFO, {})
+    everything = r"'more' is extra, 'output/bias' is lacking, 'output/kernel' has shape"
+    wrong = {"hidden_0": PARAMS["hidden_0"], "output": {"kernel": jnp.zeros((3, 5))}, "more": jnp.zeros(2)}
+    with pytest.raises(InputError, match=everything):
+        priors.centred_on(wrong).bind(INFO, {})
+    whole = {"network": by_tree_of(wrong)}
+    with pytest.raises(InputError, match=everything):
+        priors.as_prior(MeanField(whole, whole, {}, {})).bind(INFO, {})
     with pytest.raises(InputError, match=r"No glob of centred_on"):
         priors.centred_on(PARAMS, {"*/bias": 1.0}).bind(INFO, {})
     with pytest.raises(InputError, match="positive"):

@@ -7,8 +7,9 @@ from typing import Any
 import jax
 
 from credo.adapters import flax_layers, plain
+from credo.core.checks import check_shapes
 from credo.core.network import Variables
-from credo.core.tree import leaf, struct
+from credo.core.tree import by_paths, leaf, struct
 from credo.core.typing import PyTree
 from credo.errors import InputError
 
@@ -36,8 +37,9 @@ class LinenNetwork:
             reason = str(error).strip().splitlines()[0]
             raise InputError(f"The network cannot take inputs of shape {shown}: {reason}") from error
         if self.start is not None:
-            plain.check_same(self.start.params, shapes.params, "The given variables")
-            plain.check_same(self.start.state, shapes.state, "The given variables")
+            trees = (by_paths(v.params) | by_paths(v.state) for v in (self.start, shapes))
+            given, wanted = ({path: tuple(x.shape) for path, x in tree.items()} for tree in trees)
+            check_shapes(given, wanted, "The given variables")
         variables = self.start if self.start is not None else self._fresh(key, inputs)
         plain.check_outputs(self, variables, inputs, num_outputs)
         return variables

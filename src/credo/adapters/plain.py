@@ -9,7 +9,7 @@ import jax
 
 from credo.core.network import Network, ParamInfo, Variables
 from credo.core.tree import Held as Held
-from credo.core.tree import by_paths, path_string
+from credo.core.tree import path_string
 from credo.core.typing import PyTree
 from credo.errors import InputError
 
@@ -118,14 +118,3 @@ def check_outputs(network: Network, variables: Variables, inputs: PyTree, num_ou
             f"give its last layer {num_outputs} output{'s' * (num_outputs != 1)}, one for each number "
             "that the likelihood needs, and return one row for each example."
         )
-
-
-def check_same(given: PyTree, expected: PyTree, name: str) -> None:
-    """Raise a sentence where the paths or shapes of two trees differ."""
-    a, b = ({path: tuple(x.shape) for path, x in by_paths(tree).items()} for tree in (given, expected))
-    for path in sorted(set(a) | set(b)):
-        if a.get(path) != b.get(path):
-            raise InputError(
-                f"{name} have {a.get(path, 'nothing')} at '{path}', the network has {b.get(path, 'nothing')} "
-                "there; give the variables of the same network."
-            )

@@ -5,7 +5,7 @@ import math
 import numbers
 import os
 import typing
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import jax
@@ -15,6 +15,7 @@ from credo.core.capabilities import PhasedMethod, offers
 from credo.errors import InputError
 
 SMALLEST, LARGEST = 1, 2**31 - 1
+MOST_NAMED = 8  # things that are wrong, in one sentence
 
 
 def whole(value: Any, name: str, least: int = SMALLEST, most: int = LARGEST) -> int:
@@ -79,6 +80,26 @@ def a_word(value: Any, known: Collection[str], name: str) -> str:
     if isinstance(value, str) and value in known:
         return value
     raise InputError(f"Unknown {name} {_shown(value)}; choose one of {', '.join(known)}.")
+
+
+def check_shapes(given: Mapping[str, Any], expected: Mapping[str, Any], whose: str, of: str = "the network") -> None:
+    """Raise one sentence with everything in which shapes by path differ.
+
+    Args:
+        given, expected: path → shape.
+        whose: the arrays that were given, for the sentence.
+        of: what they should be the arrays of.
+    """
+    wrong = [path for path in sorted({*given, *expected}) if given.get(path) != expected.get(path)]
+    if wrong:
+        said = [
+            f"'{path}' is lacking" if path not in given
+            else f"'{path}' is extra" if path not in expected
+            else f"'{path}' has shape {given[path]} in place of {expected[path]}"
+            for path in wrong[:MOST_NAMED]
+        ]  # fmt: skip
+        more = f", and {len(wrong) - MOST_NAMED} more" if len(wrong) > MOST_NAMED else ""
+        raise InputError(f"{whose} are not those of {of}: {', '.join(said)}{more}; give those of the same network.")
 
 
 def checked_key(key: Any) -> Any:

@@ -12,9 +12,11 @@ from credo.core.tree import by_paths, leaf, struct, take
 from credo.core.typing import PyTree
 from credo.errors import InputError, Refusal
 from credo.posteriors.mean_field import MeanField
-from credo.priors.checks import same_paths, same_shape
+from credo.priors.checks import check_weights
 from credo.priors.elementwise import ElementwisePrior
 from credo.priors.normal import NormalDensity
+
+GIVEN = "The weights of the distribution given to as_prior"
 
 
 @struct
@@ -31,7 +33,7 @@ class AsPrior(ElementwisePrior):
         shapes = jax.tree.map(
             lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), draw["network"] if wrapped else draw
         )
-        same_paths(info, by_paths(shapes), "The distribution given to as_prior")
+        check_weights(info, by_paths(shapes), GIVEN)
         if not isinstance(q, MeanField):
             return WeightDistribution(q, wrapped)
         if q.members == 1:
@@ -52,16 +54,14 @@ class AsPrior(ElementwisePrior):
             )
         part = q.marginal(tuple(i.path for i in jax.tree.leaves(info, is_leaf=is_info)))
         arrays = {path: x[0] for path, x in part.mean["network"].items()}
-        same_paths(info, arrays, "The distribution given to as_prior")
+        check_weights(info, arrays, GIVEN)
         return WeightDistribution(part)
 
     def density(self, info: ParamInfo) -> NormalDensity:
         """The normal of one array of a mean-field posterior with one member."""
         q: Any = self.distribution
         mean, std = (by_paths(tree["network"]) for tree in (q.mean, q.std))
-        if info.path not in mean:
-            raise InputError(f"The distribution given to as_prior lacks '{info.path}'.")
-        same_shape(info, mean[info.path][0], "The distribution given to as_prior")
+        check_weights(info, {path: x[0] for path, x in mean.items()}, GIVEN, part=True)
         return NormalDensity(mean[info.path][0], std[info.path][0])
 
 

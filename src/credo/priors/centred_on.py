@@ -11,9 +11,11 @@ from credo.core.tree import by_paths, leaf, struct
 from credo.core.typing import PyTree
 from credo.errors import InputError
 from credo.priors.by_path import first_match
-from credo.priors.checks import positive, same_paths, same_shape, weights_of
+from credo.priors.checks import check_weights, positive, weights_of
 from credo.priors.elementwise import Elementwise, ElementwisePrior
 from credo.priors.normal import NormalDensity
+
+GIVEN = "The weights given to centred_on"
 
 
 @struct
@@ -27,14 +29,12 @@ class CentredOn(ElementwisePrior):
     def density(self, info: ParamInfo) -> NormalDensity:
         """Normal around the given array."""
         arrays = by_paths(self.centre)
-        if info.path not in arrays:
-            raise InputError(f"centred_on lacks '{info.path}'; give weights of the same network.")
-        same_shape(info, arrays[info.path], "centred_on")
+        check_weights(info, arrays, GIVEN, part=True)
         return NormalDensity(arrays[info.path], self.scales[first_match(info.path, self.globs, "centred_on")])
 
     def bind(self, info: PyTree, params: PyTree) -> Elementwise:
         """The normal around the given weights, once their paths and shapes agree with the network's."""
-        same_paths(info, by_paths(self.centre), "centred_on")
+        check_weights(info, by_paths(self.centre), GIVEN)
         return self.bind_part(info, params)
 
 

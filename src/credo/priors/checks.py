@@ -5,10 +5,10 @@ from typing import Any
 
 import jax
 
+from credo.core.checks import check_shapes
 from credo.core.checks import positive as positive
-from credo.core.network import ParamInfo, is_info
+from credo.core.network import is_info
 from credo.core.typing import PyTree
-from credo.errors import InputError
 
 
 def weights_of(params: PyTree) -> PyTree:
@@ -17,22 +17,8 @@ def weights_of(params: PyTree) -> PyTree:
     return params["network"] if whole and set(params) <= {"network", "likelihood", "prior"} else params
 
 
-def same_shape(info: ParamInfo, array: Any, name: str) -> None:
-    """Raise a sentence where an array cannot stand for the parameter that `info` describes."""
-    if tuple(array.shape) != info.shape:
-        raise InputError(
-            f"{name} has shape {tuple(array.shape)} at '{info.path}', the network has {info.shape} there; "
-            "give weights of the same network."
-        )
-
-
-def same_paths(info: PyTree, arrays: Mapping[str, Any], name: str) -> None:
-    """Raise a sentence where the paths or shapes of `arrays` and of the network differ."""
-    infos = {i.path: i for i in jax.tree.leaves(info, is_leaf=is_info)}
-    missing, extra = sorted(set(infos) - set(arrays)), sorted(set(arrays) - set(infos))
-    if missing or extra:
-        lacks = f" lacks '{missing[0]}'" if missing else ""
-        has = f" has '{extra[0]}', which the network lacks" if extra else ""
-        raise InputError(f"{name}{lacks}{' and' if lacks and has else ''}{has}; give weights of the same network.")
-    for path, i in infos.items():
-        same_shape(i, arrays[path], name)
+def check_weights(info: PyTree, arrays: Mapping[str, Any], whose: str, part: bool = False) -> None:
+    """Raise a sentence where weights by path are not those of the network; with `part`, where others may be there."""
+    infos = {i.path: i.shape for i in jax.tree.leaves(info, is_leaf=is_info)}
+    given = {path: tuple(x.shape) for path, x in arrays.items() if path in infos or not part}
+    check_shapes(given, infos, whose)

@@ -131,6 +131,10 @@ PROBLEMS = {
     ),
     "places": (lambda p, x: jnp.tanh(x[:, :, None] @ p["w"]).sum(1), {"w": B1[None]}, "one vector for each row"),
     "late": (lambda p, x: jnp.tanh(x @ p["w"]) + p["b"], {"w": W1.T, "b": B1}, "'b'.*something else"),
+    "two": (
+        lambda p, x: jnp.tanh((x @ p["w"]) * p["s"]) + p["b"],
+        {"w": W1.T, "s": B1, "b": B1}, "'[bs]'.*, because .*; nor for '[bs]', because|'b', 's', because",
+    ),
 }  # fmt: skip
 
 

@@ -230,6 +230,9 @@ def test_sizes_and_names_are_refused_in_a_sentence():
     big = credo.Model(credo.networks.mlp([2500]), credo.priors.normal(1.0), credo.likelihoods.gaussian(0.1))
     with pytest.raises(Refusal, match="at most 5,000"):
         credo.fit(jax.random.key(0), big, (X, Y), BayesByBackprop(family="full"), steps=1)
+    wide = dataclasses.replace(big, network=credo.networks.mlp([5001]))
+    with pytest.raises(Refusal, match=r"'hidden_0/kernel' is 5,001 × .*, 'output/kernel' is 1 × 5,001"):
+        credo.fit(jax.random.key(0), wide, (X, Y), BayesByBackprop(family="kronecker"), steps=1)
     for options, match in (
         ({"family": "banana"}, "Unknown family"),
         ({"family": "low_rank", "rank": 0}, "at least 1"),

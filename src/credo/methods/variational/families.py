@@ -342,10 +342,10 @@ def _kernels(model: Model, params: PyTree, random: PyTree) -> tuple[tuple[str, i
         # Layers keep outputs first or last; the output side stays whole.
         rows = x.shape[0] if info.input_axis == 1 else x.size // x.shape[-1]
         sides = (rows, x.size // rows)
-        if max(sides) > MOST_FULL:
-            raise Refusal(
-                f"The kernel '{info.path}' is {sides[0]:,} × {sides[1]:,}, and a Kronecker factor has at most "
-                f'{MOST_FULL:,} rows: use family="low_rank".'
-            )
         found.append((path, *sides))
+    large = [f"'{path.removeprefix('network/')}' is {a:,} × {b:,}" for path, a, b in found if max(a, b) > MOST_FULL]
+    if large:
+        raise Refusal(
+            f'Kronecker factors have at most {MOST_FULL:,} rows, and {", ".join(large)}: use family="low_rank".'
+        )
     return tuple(found)

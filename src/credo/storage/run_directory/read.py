@@ -11,7 +11,7 @@ import numpy as np
 
 import credo
 from credo.core import mixture
-from credo.core.checks import checked_path
+from credo.core.checks import check_shapes, checked_path
 from credo.core.model import Model
 from credo.core.network import Network
 from credo.core.numeric import has_nan
@@ -184,13 +184,7 @@ def _check_given(
     )
     outputs = model.likelihood.num_outputs(np.zeros((1, *(target_shape or (1,)))))
     made = jax.eval_shape(lambda k, x: network.init(k, x, outputs).params, jax.random.key(0), inputs)
-    got = shapes_of(made)
-    for path in sorted(set(expected) | set(got)):
-        if expected.get(path) != got.get(path):
-            raise InputError(
-                f"The given network is not the one of the run: at '{path}' it has {got.get(path, 'nothing')}, the run "
-                f"has {expected.get(path, 'nothing')}; pass the network that the fit was made with."
-            )
+    check_shapes(shapes_of(made), expected, "The parameters of the given network", "the run")
 
 
 def shapes_of(tree: Any) -> dict[str, list[int]]:

@@ -156,11 +156,12 @@ def _rows(inputs: PyTree) -> int:
 
 
 def require_all(taps: Taps, what: str) -> tuple[Layer, ...]:
-    """The layers, where they hold every free parameter; else a refusal that names the first that has no rule."""
+    """The layers, where they hold every free parameter; else a refusal that names all that have no rule."""
     if taps.problems:
-        path, reason = next(iter(taps.problems.items()))
+        reasons = {reason: [p for p, r in taps.problems.items() if r == reason] for reason in taps.problems.values()}
+        said = (f"{', '.join(map(repr, paths))}, because {reason}" for reason, paths in reasons.items())
         raise Refusal(
-            f'{what} has no rule for \'{path}\', because {reason}: take structure="diagonal", "last_layer" or '
+            f'{what} has no rule for {"; nor for ".join(said)}: take structure="diagonal", "last_layer" or '
             '"low_rank", or a subset of the weights.'
         )
     return taps.layers
