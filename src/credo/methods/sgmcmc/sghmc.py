@@ -14,7 +14,7 @@ DECAY = 0.1  # of the momentum at each step, where the step size is given and th
 
 
 @struct
-class HamiltonianMethod(StochasticMethod):
+class FrictionMethod(StochasticMethod):
     """Samplers whose velocity loses to friction: simulated time goes as the root of the step's factor."""
 
     friction: float | None = leaf(default=None)
@@ -27,7 +27,7 @@ class HamiltonianMethod(StochasticMethod):
 
 
 @struct
-class SGHMC(HamiltonianMethod):
+class SGHMC(FrictionMethod):
     """dθ = P^½v dt, dv = −P^½∇Ũ dt − γv dt + √(2γ) dW: momentum with friction, on minibatches (D5).
 
     Chen, Fox and Guestrin (2014), Stochastic gradient Hamiltonian Monte Carlo. A step of length h is the splitting

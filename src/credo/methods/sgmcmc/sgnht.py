@@ -6,12 +6,12 @@ import jax.numpy as jnp
 from credo.core.tree import size, struct
 from credo.core.typing import PyTree
 from credo.methods.sgmcmc.chain import StochasticState
-from credo.methods.sgmcmc.sghmc import HamiltonianMethod
+from credo.methods.sgmcmc.sghmc import FrictionMethod
 from credo.methods.sgmcmc.tuning import Landscape, StepChoice, dot, hamiltonian_choice, normal_like
 
 
 @struct
-class SGNHT(HamiltonianMethod):
+class SGNHT(FrictionMethod):
     """SGHMC whose friction ξ finds itself: dξ = A² (v'v/d − 1) dt holds the kinetic energy at temperature 1 (D5).
 
     dθ = P^½v dt, dv = −P^½∇Ũ dt − ξv dt + √(2A) dW. Ding et al. (2014), Bayesian sampling using stochastic gradient
