@@ -91,7 +91,8 @@ def test_shapes_and_protocol(likelihood, targets):
     assert likelihood.log_prior(params).shape == ()
 
 
-SLOW = ("negative_binomial", "poisson", "zero_inflated_poisson")  # samplers that take seconds to compile
+# samplers that take seconds to compile
+SLOW = ("negative_binomial", "poisson", "zero_inflated_poisson", "zero_inflated_negative_binomial")
 
 
 @pytest.mark.parametrize(

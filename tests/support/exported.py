@@ -20,6 +20,8 @@ TARGETS = {
     "mislabelled": np.digitize(F, [-0.5, 0.5]),
     "poisson": RNG.poisson(np.exp(F)),
     "negative_binomial": RNG.poisson(np.exp(2 * F + 1)),
+    "zero_inflated_poisson": RNG.poisson(np.exp(F + 1)) * (RNG.random(40) < 0.6),
+    "zero_inflated_negative_binomial": RNG.poisson(np.exp(2 * F + 1)) * (RNG.random(40) < 0.6),
     "log_normal": np.exp(F + 0.1 * RNG.normal(size=40)),
     "gamma": np.exp(F) * RNG.gamma(4.0, 0.25, size=40),
 }

@@ -132,6 +132,25 @@ def negative_binomial_cdf(eta: Any, log_r: Any, y: Any) -> Any:
     return xp.where(y < 0, 0, betainc(r, floor + 1, xp.expit(log_r - eta), xp.expit(eta - log_r)))
 
 
+def zero_inflated_log_prob(log_counts: Any, logits: Any, y: Any) -> Any:
+    """log(π + (1 − π) P(0)) where y = 0, else log(1 − π) + log P(y), summed over the entries of y; π = s(g)."""
+    xp = namespace(log_counts, logits, y)
+    counted = log_sigmoid(-logits) + log_counts
+    return xp.where(y > 0, counted, xp.logaddexp(log_sigmoid(logits), counted)).sum(-1)
+
+
+def zero_inflated_variance(mean: Any, variance: Any, logits: Any) -> Any:
+    """(1 − π) (v + π μ²)."""
+    xp = namespace(mean, variance, logits)
+    return xp.expit(-logits) * (variance + xp.expit(logits) * mean * mean)
+
+
+def zero_inflated_cdf(below: Any, logits: Any, y: Any) -> Any:
+    """π + (1 − π) P(Y ≤ y), and 0 for y < 0."""
+    xp = namespace(below, logits, y)
+    return xp.where(y < 0, 0, xp.expit(logits) + xp.expit(-logits) * below)
+
+
 def overdispersion(factor: Any, mean: Any, inverse: Any) -> Any:
     """1/r' = (s² − 1)/μ + s²/r of counts with s² times the variance; next to 0 (Poisson) where there is no such r'."""
     xp = namespace(factor, mean, inverse)

@@ -81,7 +81,13 @@ LIKELIHOODS = Table("likelihood", (
     LikelihoodRow(
         "zero_inflated_poisson", "credo.likelihoods.zero_inflated_poisson:zero_inflated_poisson",
         "Counts with more zeros than a Poisson has.",
-        "ZeroInflatedPoisson", "zero_inflated_poisson", ("count",), numpy=False,
+        "ZeroInflatedPoisson", "zero_inflated_poisson", ("count",),
+    ),
+    LikelihoodRow(
+        "zero_inflated_negative_binomial",
+        "credo.likelihoods.zero_inflated_negative_binomial:zero_inflated_negative_binomial",
+        "Counts with more zeros than a negative binomial has.",
+        "ZeroInflatedNegativeBinomial", "zero_inflated_negative_binomial", ("count",),
     ),
 ))  # fmt: skip
 

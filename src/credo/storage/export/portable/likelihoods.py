@@ -28,6 +28,9 @@ from credo.core.densities import (
     positive_place,
     student_t_log_prob,
     tempered_log_probs,
+    zero_inflated_cdf,
+    zero_inflated_log_prob,
+    zero_inflated_variance,
 )
 from credo.core.special import log_rate, namespace, student_t_cdf
 from credo.storage.export.portable.networks import of_part
@@ -118,42 +121,72 @@ class PositiveDraws:
 
 
 class CountDraws:
-    """Counts: `poisson` and `negative_binomial`."""
+    """Counts: `poisson` and `negative_binomial`, and both with zeros of their own."""
 
     kind = "counts"
 
     def __init__(self, settings: dict[str, Any], arrays: dict[str, np.ndarray]):
         self.log_r: Any = _each_draw(arrays, "log_dispersion")
         self.factor = np.asarray(settings.get("correction", {}).get("factor", 1.0))  # noise is so many times as wide
-        self.offset = settings.get("offset", 0.0)
-        self.corrected = bool((self.factor != 1).any())
-        self.poisson = self.log_r is None and not self.corrected
+        self.offset, self.inflated = settings.get("offset", 0.0), settings.get("inflated", False)
+        self.corrected = "correction" in settings and bool((self.factor != 1).any())
 
-    def shape(self, eta: np.ndarray) -> np.ndarray:
-        """log r of the negative binomial with this variance."""
+    def fitted(self, outputs: np.ndarray) -> tuple[np.ndarray, Any]:
+        """η = log μ of the likelihood that was fitted, and logits of zeros (None)."""
+        f, logits = np.split(outputs, 2, -1) if self.inflated else (outputs, None)
+        return log_rate(f + self.offset), logits
+
+    def parts(self, outputs: np.ndarray) -> tuple[np.ndarray, Any, Any]:
+        """η, log r of the negative binomial with this variance (None: Poisson), and logits of zeros (None)."""
+        eta, logits = self.fitted(outputs)
         if not self.corrected:
-            return self.log_r
-        inverse = 0.0 if self.log_r is None else np.exp(-self.log_r)
-        return -np.log(overdispersion(self.factor, np.exp(eta), inverse))
+            return eta, self.log_r, logits
+        inverse: Any = 0.0 if self.log_r is None else np.exp(-self.log_r)
+        if logits is not None:  # only mean and variance are kept
+            mean = _inflated_mean(eta, logits)
+            excess = zero_inflated_variance(np.exp(eta), _count_variance(eta, self.log_r), logits) - mean
+            eta = log_rate(np.log(np.maximum(mean, 1e-30)))
+            return (
+                eta,
+                -np.log(overdispersion(self.factor, mean, np.maximum(excess, 0) / np.maximum(mean, 1e-15) ** 2)),
+                None,
+            )
+        return eta, -np.log(overdispersion(self.factor, np.exp(eta), inverse)), None
 
     def mean(self, outputs: np.ndarray) -> np.ndarray:
-        """The rate."""
-        return np.exp(log_rate(outputs + self.offset))
+        """The rate of those that are not always 0, times their share."""
+        return _inflated_mean(*self.fitted(outputs))
 
     def variance(self, outputs: np.ndarray) -> np.ndarray:
-        """The rate μ, and μ²/r more under the negative binomial."""
-        eta = log_rate(outputs + self.offset)
-        return np.exp(eta) if self.poisson else negative_binomial_variance(eta, self.shape(eta))
+        """The rate μ, μ²/r more under the negative binomial, and more with zeros of their own."""
+        eta, log_r, logits = self.parts(outputs)
+        found = _count_variance(eta, log_r)
+        return found if logits is None else zero_inflated_variance(np.exp(eta), found, logits)
 
     def cdf(self, outputs: np.ndarray, y: np.ndarray) -> np.ndarray:
         """P(Y ≤ y | f)."""
-        eta = log_rate(outputs + self.offset)
-        return poisson_cdf(np.exp(eta), y) if self.poisson else negative_binomial_cdf(eta, self.shape(eta), y)
+        eta, log_r, logits = self.parts(outputs)
+        found = poisson_cdf(np.exp(eta), y) if log_r is None else negative_binomial_cdf(eta, log_r, y)
+        return found if logits is None else zero_inflated_cdf(found, logits, y)
 
     def log_prob(self, outputs: np.ndarray, y: np.ndarray) -> np.ndarray:
         """log p(y | f) [draw, n], summed over the entries of y."""
-        eta = log_rate(outputs + self.offset)
-        return poisson_log_prob(eta, y) if self.poisson else negative_binomial_log_prob(eta, self.shape(eta), y)
+        eta, log_r, logits = self.parts(outputs)
+        eta, y_each = eta[..., None], y[..., None]
+        found = (
+            poisson_log_prob(eta, y_each)
+            if log_r is None
+            else negative_binomial_log_prob(eta, log_r[..., None], y_each)
+        )
+        return found.sum(-1) if logits is None else zero_inflated_log_prob(found, logits, y)
+
+
+def _inflated_mean(eta: np.ndarray, logits: Any) -> np.ndarray:
+    return np.exp(eta) if logits is None else np.exp(eta - np.logaddexp(0, logits))
+
+
+def _count_variance(eta: np.ndarray, log_r: Any) -> np.ndarray:
+    return np.exp(eta) if log_r is None else negative_binomial_variance(eta, log_r)
 
 
 class ClassDraws:
