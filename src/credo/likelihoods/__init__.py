@@ -32,11 +32,7 @@ from credo.likelihoods.poisson import Poisson as Poisson
 from credo.likelihoods.poisson import poisson as poisson
 from credo.likelihoods.student_t import StudentT as StudentT
 from credo.likelihoods.student_t import student_t as student_t
-from credo.likelihoods.zero_inflated_negative_binomial import (
-    ZeroInflatedNegativeBinomial as ZeroInflatedNegativeBinomial,
-)
-from credo.likelihoods.zero_inflated_negative_binomial import (
-    zero_inflated_negative_binomial as zero_inflated_negative_binomial,
-)
+from credo.likelihoods.zero_inflated_nb import ZeroInflatedNegativeBinomial as ZeroInflatedNegativeBinomial
+from credo.likelihoods.zero_inflated_nb import zero_inflated_negative_binomial as zero_inflated_negative_binomial
 from credo.likelihoods.zero_inflated_poisson import ZeroInflatedPoisson as ZeroInflatedPoisson
 from credo.likelihoods.zero_inflated_poisson import zero_inflated_poisson as zero_inflated_poisson

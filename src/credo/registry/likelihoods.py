@@ -85,7 +85,7 @@ LIKELIHOODS = Table("likelihood", (
     ),
     LikelihoodRow(
         "zero_inflated_negative_binomial",
-        "credo.likelihoods.zero_inflated_negative_binomial:zero_inflated_negative_binomial",
+        "credo.likelihoods.zero_inflated_nb:zero_inflated_negative_binomial",
         "Counts with more zeros than a negative binomial has.",
         "ZeroInflatedNegativeBinomial", "zero_inflated_negative_binomial", ("count",),
     ),
