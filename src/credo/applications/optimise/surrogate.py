@@ -157,8 +157,8 @@ def as_normal(found: Fit) -> NormalBelief:
         noise = np.exp(2 * np.asarray(likelihood.log_sigma(params), np.float64)).reshape(-1)[0]
         whiten = solve_triangular(given["factor"][0], np.diag(given["roots"][0, :, 0, 0]), lower=True)
         belief = NormalBelief(
-            Kernel(given["weight"], given["bias"], post.activation), given["inputs"], given["coefficients"][:, 0],
-            whiten, np.float64(0.0), noise, -1.0, 2.0,
+            Kernel(given["weight"], given["bias"], post.activation, given.get("relevance")), given["inputs"],
+            given["coefficients"][:, 0], whiten, np.float64(0.0), noise, -1.0, 2.0,
         )  # fmt: skip
     return jax.tree.map(np.asarray, belief)
 

@@ -18,13 +18,15 @@ ACTIVATIONS = ("erf", "relu")
 class Kernel:
     """k(x, x') = Cov[f(x), f(x')] of a perceptron with W ~ N(0, σ_w²/fan_in) and b ~ N(0, σ_b²), as its width grows.
 
-    K⁰ = σ_b² + σ_w² x·x'/d, and for every further layer K = σ_b² + σ_w² E[ψ(u) ψ(v)] with (u, v) normal under the
-    covariance of the layer before. Outputs of one network are independent, each with this covariance. See `kernel`.
+    K⁰ = σ_b² + σ_w² x·R x'/d with R = diag(r_j) the relevance of each input, and for every further layer
+    K = σ_b² + σ_w² E[ψ(u) ψ(v)] with (u, v) normal under the covariance of the layer before. Outputs of one network are
+    independent, each with this covariance. See `kernel`.
     """
 
     weight: Array = leaf()  # σ_w² of every layer, from the inputs to the output [hidden + 1]
     bias: Array = leaf()  # σ_b², likewise
     activation: str = "relu"
+    relevance: Array | None = leaf(default=None)  # r_j, what the variance of an input's weights is multiplied by [d]
 
     @property
     def hidden(self) -> int:
@@ -33,7 +35,8 @@ class Kernel:
 
     def __call__(self, first: Array, second: Array | None = None) -> Array:
         """The matrix k(x_i, x'_j) [n, m]; with one argument k(x_i, x_j). NumPy stays NumPy, JAX stays JAX."""
-        second = first if second is None else second
+        first = self._seen(first)
+        second = first if second is None else self._seen(second)
         mixed = self.bias[0] + self.weight[0] / first.shape[-1] * (first @ second.T)
         own, other = self._first(first)[:, None], self._first(second)[None, :]
         for layer in range(1, self.hidden + 1):
@@ -43,14 +46,18 @@ class Kernel:
 
     def diagonal(self, inputs: Array) -> Array:
         """k(x_i, x_i) [n], without the matrix."""
-        own = self._first(inputs)
+        own = self._first(self._seen(inputs))
         for layer in range(1, self.hidden + 1):
             own = self._next(layer, own, own, own)
         return own
 
-    def scaled(self, weight: Array, bias: Array) -> "Kernel":
-        """The kernel with all weight variances and all bias variances multiplied by a number each."""
-        return Kernel(weight * self.weight, bias * self.bias, self.activation)
+    def scaled(self, weight: Array, bias: Array, relevance: Array | None = None) -> "Kernel":
+        """The kernel with all weight variances and all bias variances multiplied by a number each, and those of the
+        weights of every input by one of its own."""
+        return Kernel(weight * self.weight, bias * self.bias, self.activation, relevance)
+
+    def _seen(self, inputs: Array) -> Array:
+        return inputs if self.relevance is None else inputs * self.relevance**0.5
 
     def _first(self, inputs: Array) -> Array:
         return self.bias[0] + self.weight[0] / inputs.shape[-1] * (inputs * inputs).sum(-1)

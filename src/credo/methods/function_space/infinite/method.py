@@ -23,19 +23,32 @@ from credo.methods.function_space.infinite.process import to_bits
 from credo.methods.function_space.infinite.regression import TrainingPosterior, factor, regression
 from credo.methods.function_space.infinite.search import Search, climb
 
+PRIOR_SCALES = ("prior", "evidence", "relevance")
 MOST = 10_000  # rows × outputs: the factor of that many takes 0.8 GB and some ten seconds
 
 
 @struct
+class Rows:
+    """Inputs [n, d], targets and weights of rows, in double precision; a weight of 0 is no row."""
+
+    inputs: jax.Array = leaf()
+    targets: jax.Array = leaf()
+    weight: jax.Array = leaf()
+
+    def at(self, places: jax.Array) -> "Rows":
+        """Some of the rows."""
+        return jax.tree.map(lambda x: x[places], self)
+
+
+@struct
 class WideState:
-    """What the evidence has chosen so far, and the posterior given it."""
+    """What the evidence of some rows has chosen so far, and their posterior given it."""
 
     chosen: PyTree = leaf()  # {"scales": log factors of weight and bias variances, "likelihood": ν}, both maybe empty
     search: Search = leaf()
     solved: TrainingPosterior = leaf()
-    inputs: jax.Array = leaf()
-    targets: jax.Array = leaf()
-    weight: jax.Array = leaf()
+    rows: Rows = leaf()
+    some: Rows = leaf()
 
 
 @struct
@@ -54,7 +67,12 @@ class InfiniteWidth(Method):
 
     Args:
         prior_scale: "prior" keeps the model's prior; "evidence" multiplies all its weight variances by one number and
-            all its bias variances by another, those of the greatest evidence.
+            all its bias variances by another, those of the greatest evidence. "relevance" also multiplies those of the
+            weights of every input by a number of its own, whose root is half-Cauchy: few inputs may matter, and those
+            that do not come to weigh nothing. MacKay (1994), Bayesian nonlinear modeling for the prediction
+            competition; Neal (1996), section 1.3.3.
+        search_rows: maximise the evidence of so many random rows, which is quicker; the posterior is always that of
+            all rows. None: of all.
 
     Example:
         >>> import jax, credo, numpy as np
@@ -68,13 +86,14 @@ class InfiniteWidth(Method):
     """
 
     prior_scale: str = "prior"
+    search_rows: int | None = None
 
     default_steps = 100
     precision = "float64"
 
     def prepare(self, model: Model) -> tuple[Model, list[str]]:
-        if self.prior_scale not in ("prior", "evidence"):
-            raise InputError(f"prior_scale must be one of prior, evidence, got {self.prior_scale!r}.")
+        if self.prior_scale not in PRIOR_SCALES:
+            raise InputError(f"prior_scale must be one of {', '.join(PRIOR_SCALES)}, got {self.prior_scale!r}.")
         check_limit(model)
         if not isinstance(model.temperature, jax.core.Tracer) and model.temperature != 1.0:
             raise Refusal(
@@ -95,56 +114,58 @@ class InfiniteWidth(Method):
         outputs = model.likelihood.num_outputs(data.targets)
         check_size(data.weight.shape[0], outputs)
         double = jnp.result_type(float)
-        scales = {name: jnp.zeros((), double) for name in ("weight", "bias")} if self.prior_scale == "evidence" else {}
+        scales = {} if self.prior_scale == "prior" else {name: jnp.zeros((), double) for name in ("weight", "bias")}
+        if self.prior_scale == "relevance":
+            scales["inputs"] = jnp.zeros(data.inputs.shape[-1], double)
         chosen = {
             "scales": scales,
             "likelihood": jax.tree.map(lambda x: x.astype(double), variables.params["likelihood"]),
         }
-        zero = jnp.zeros((data.weight.shape[0], outputs), double)
         real = jax.dtypes.issubdtype(data.targets.dtype, jnp.floating)
-        return WideState(
-            chosen, Search.start(ravel_pytree(chosen)[0].astype(double)),
-            TrainingPosterior(zero, zero, *jnp.zeros((2,), double)),
+        rows = Rows(
             jnp.asarray(data.inputs, double), data.targets.astype(double) if real else jnp.asarray(data.targets),
             jnp.asarray(data.weight, double),
         )  # fmt: skip
+        some = rows if self.search_rows is None else rows.at(_by_lot(key, rows.weight, self.search_rows))
+        zero = jnp.zeros((len(some.weight), outputs), double)
+        solved = TrainingPosterior(zero, zero, *jnp.zeros((2,), double))
+        return WideState(chosen, Search.start(ravel_pytree(chosen)[0].astype(double)), solved, rows, some)
 
     def step(self, noise: PyTree, model: Model, phase: Phase, state: WideState, batch: Batch) -> tuple[WideState, Info]:
         if not jax.tree.leaves(state.chosen):
-            state = dataclasses.replace(state, solved=self.solve(model, state, state.chosen))
+            state = dataclasses.replace(state, solved=self.solve(model, state.some, state.chosen, state.solved))
             return state, _told(state, jnp.ones((), bool))
         unravel = ravel_pytree(state.chosen)[1]
 
         def objective(vector: jax.Array) -> tuple[jax.Array, TrainingPosterior]:
             chosen = unravel(vector)
             value, solved = self.evidence(model, state, chosen)
-            return value + model.likelihood.log_prior(chosen["likelihood"]), solved
+            return value + model.likelihood.log_prior(chosen["likelihood"]) + log_prior(chosen["scales"]), solved
 
         search, solved = climb(objective, state.search, state.solved)
         state = dataclasses.replace(state, chosen=unravel(search.at), search=search, solved=solved)
         return state, _told(state, search.done)
 
-    def covariance(self, model: Model, state: WideState, chosen: PyTree) -> Kernel:
+    def covariance(self, model: Model, rows: Rows, chosen: PyTree) -> Kernel:
         """The kernel with the scales that are chosen so far."""
         scales = {name: jnp.exp(x) for name, x in chosen["scales"].items()}
-        found = limit(model, state.inputs.shape[-1])
-        return found.scaled(scales["weight"], scales["bias"]) if scales else found
+        found = limit(model, rows.inputs.shape[-1])
+        return found.scaled(scales["weight"], scales["bias"], scales.get("inputs")) if scales else found
 
-    def solve(self, model: Model, state: WideState, chosen: PyTree) -> TrainingPosterior:
-        """The posterior at the rows, given what is chosen."""
-        gram, params = self.covariance(model, state, chosen)(state.inputs), chosen["likelihood"]
+    def solve(self, model: Model, rows: Rows, chosen: PyTree, near: TrainingPosterior) -> TrainingPosterior:
+        """The posterior at the rows, given what is chosen; `near` is where the search for a mode starts."""
+        gram, params = self.covariance(model, rows, chosen)(rows.inputs), chosen["likelihood"]
         if isinstance(model.likelihood, Gaussian):
-            return regression(gram, state.targets, state.weight, _log_sigma(model.likelihood, params))
-        rows = Observations(model.likelihood, state.targets, state.weight)
-        return find_mode(gram, rows, params, state.solved.coefficients)
+            return regression(gram, rows.targets, rows.weight, _log_sigma(model.likelihood, params))
+        return find_mode(gram, Observations(model.likelihood, rows.targets, rows.weight), params, near.coefficients)
 
     def evidence(self, model: Model, state: WideState, chosen: PyTree) -> tuple[jax.Array, TrainingPosterior]:
         """log p(D) given what is chosen, differentiable in it, and the posterior at the rows."""
         if isinstance(model.likelihood, Gaussian):
-            solved = self.solve(model, state, chosen)
+            solved = self.solve(model, state.some, chosen, state.solved)
             return solved.log_evidence, solved
-        gram, params = self.covariance(model, state, chosen)(state.inputs), chosen["likelihood"]
-        rows = Observations(model.likelihood, state.targets, state.weight)
+        gram, params = self.covariance(model, state.some, chosen)(state.some.inputs), chosen["likelihood"]
+        rows = Observations(model.likelihood, state.some.targets, state.some.weight)
         solved = find_mode(*jax.lax.stop_gradient((gram, rows, params, state.solved.coefficients)))
         return smooth_evidence(gram, rows, params, solved), solved
 
@@ -155,24 +176,46 @@ class InfiniteWidth(Method):
         return jax.tree.map(lambda x: x[None], self._posterior(model, jax.tree.map(lambda x: x[0], state)))
 
     def _posterior(self, model: Model, state: WideState) -> FunctionPosterior:
-        params = state.chosen["likelihood"]
-        kernel = self.covariance(model, state, state.chosen)
+        params, rows, solved = state.chosen["likelihood"], state.rows, state.solved
+        kernel = self.covariance(model, rows, state.chosen)
+        if len(state.some.weight) < len(rows.weight):
+            zero = jnp.zeros((len(rows.weight), solved.coefficients.shape[1]), rows.weight.dtype)
+            solved = self.solve(model, rows, state.chosen, solved._replace(mode=zero, coefficients=zero))
         if isinstance(model.likelihood, Gaussian):
-            sigma = jnp.exp(jnp.broadcast_to(_log_sigma(model.likelihood, params), state.targets.shape[1:]))
-            roots = (jnp.sqrt(state.weight)[:, None] / sigma).T[..., None, None]
+            sigma = jnp.exp(jnp.broadcast_to(_log_sigma(model.likelihood, params), rows.targets.shape[1:]))
+            roots = (jnp.sqrt(rows.weight)[:, None] / sigma).T[..., None, None]
         else:
-            roots = Observations(model.likelihood, state.targets, state.weight).roots(params, state.solved.mode)[None]
-        gram = kernel(state.inputs)
-        numbers = {
-            "inputs": state.inputs, "coefficients": state.solved.coefficients, "roots": roots,
+            roots = Observations(model.likelihood, rows.targets, rows.weight).roots(params, solved.mode)[None]
+        gram = kernel(rows.inputs)
+        own = {} if kernel.relevance is None else {"relevance": kernel.relevance}
+        numbers = own | {
+            "inputs": rows.inputs, "coefficients": solved.coefficients, "roots": roots,
             "factor": jax.vmap(lambda r: factor(gram, r))(roots), "weight": kernel.weight, "bias": kernel.bias,
         }  # fmt: skip
-        one = jnp.zeros((), state.weight.dtype)
+        one = jnp.zeros((), rows.weight.dtype)
         scales = {name: jnp.exp(state.chosen["scales"].get(name, one)) for name in ("weight", "bias")}
         return FunctionPosterior(
-            params, state.solved.log_evidence, scales["weight"], scales["bias"],
-            {name: to_bits(x) for name, x in numbers.items()}, kernel.activation,
+            params, solved.log_evidence, scales["weight"], scales["bias"],
+            {name: to_bits(x) for name, x in numbers.items()}, kernel.activation, kernel.relevance,
         )  # fmt: skip
+
+
+def _by_lot(key: jax.Array, weight: jax.Array, most: int) -> jax.Array:
+    """Places of so many rows that weigh something, or of all places where there are no more."""
+    lots = jnp.where(weight > 0, jax.random.uniform(key, weight.shape), 2.0)
+    return jnp.sort(jnp.argsort(lots)[:most])
+
+
+def log_prior(scales: dict[str, jax.Array]) -> jax.Array:
+    """log p of the logarithms s of what variances are multiplied by, up to a constant, where relevances are among them.
+
+    The root of a relevance is half-Cauchy: ½ s − log(1 + e^s). The others are N(0, 2²), so that a kernel without noise
+    is not the likeliest of all.
+    """
+    if "inputs" not in scales:
+        return jnp.zeros(())
+    own, others = scales["inputs"], jnp.stack([scales["weight"], scales["bias"]])
+    return (0.5 * own - jax.nn.softplus(own)).sum() - 0.5 * jnp.square(others / 2).sum()
 
 
 def check_size(rows: int, outputs: int) -> None:

@@ -39,6 +39,7 @@ class FunctionPosterior:
         log_evidence: log p(D), approximate where the noise is not Gaussian [member].
         weight_scale, bias_scale: what the prior's variances were multiplied by [member]; 1 where they were kept.
         activation: of the hidden layers.
+        relevance: what the variance of each input's weights was multiplied by [member, d]; None where nothing was.
         bits: all else in double precision, see `to_bits`: "inputs" [member, n, d], "coefficients" α [member, n, out],
             "roots" R [member, group, n, out of the group, columns], "factor" of B [member, group, …], "weight" and
             "bias" variances of the layers [member, layers]. Outputs of one group are coupled. After `joint_at`, also
@@ -51,6 +52,7 @@ class FunctionPosterior:
     bias_scale: Any = leaf()
     bits: dict[str, Any] = leaf()
     activation: str = "relu"
+    relevance: Any = leaf(default=None)
 
     available = None  # draws are made afresh
     members = 1

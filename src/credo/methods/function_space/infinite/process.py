@@ -43,7 +43,7 @@ class Process(NamedTuple):
     def of(cls, bits: dict[str, Any], activation: str) -> "Process":
         """The process of a posterior's numbers."""
         numbers = {name: from_bits(x)[0] for name, x in bits.items()}
-        return cls(numbers, Kernel(numbers["weight"], numbers["bias"], activation))
+        return cls(numbers, Kernel(numbers["weight"], numbers["bias"], activation, numbers.get("relevance")))
 
     @property
     def outputs(self) -> int:
