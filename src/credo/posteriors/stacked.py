@@ -74,9 +74,16 @@ class Stacked(Card):
         return 1, sum(math.prod(part.posterior.num_draws(count)) for part, count in each)
 
     def outputs(self, key: jax.Array, model: Model, inputs: PyTree, num: int | None) -> Draws:
-        """f(x) under draws of every part, by the part's own model, padded with zeros to the widest."""
+        """f(x) under draws of every part, by the part's own model."""
         plan = self.plan(key, num)
-        drawn = [flatten(part.posterior.outputs(own, part.model, inputs, count)) for part, own, count in plan]
+        return self.joined([flatten(part.posterior.outputs(own, part.model, inputs, n)) for part, own, n in plan])
+
+    def joined(self, drawn: list[Flat]) -> Draws:
+        """Draws of every part at the same rows as draws of the whole.
+
+        Args:
+            drawn: by part; log weights [draw], or [draw, …] where those of one part differ from row to row.
+        """
         width = max(flat.outputs.shape[-1] for flat in drawn)
         shares = jax.nn.log_softmax(jnp.asarray(self.log_shares))
         values = jnp.concatenate([_padded(flat.outputs, width) for flat in drawn])

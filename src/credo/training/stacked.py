@@ -34,7 +34,7 @@ class Share(NamedTuple):
     fit: Fit
 
 
-def stacked(fits: Sequence[Fit], weights: Sequence[float]) -> Fit:
+def stacked(fits: Sequence[Fit], weights: Sequence[float], names: Sequence[str] | None = None) -> Fit:
     """Several fits of the same targets as one: p(y | x, D) = Σ_c w_c p_c(y | x, D), by models of their own.
 
     Networks, priors, likelihoods and methods may differ; inputs and the kind of targets may not. Weights come from what
@@ -44,6 +44,7 @@ def stacked(fits: Sequence[Fit], weights: Sequence[float]) -> Fit:
     Args:
         fits: results of `credo.fit` or `credo.load`, or stacks.
         weights: one for each fit, at least 0; their sum does not matter.
+        names: what each fit is called; None: by its method.
 
     Example:
         >>> import jax, credo, numpy as np
@@ -56,7 +57,8 @@ def stacked(fits: Sequence[Fit], weights: Sequence[float]) -> Fit:
         ({'map 1': 0.25, 'map 2': 0.75}, (40,))
     """
     fits = list(fits)
-    shares = [Share(name, float(w), fit) for name, w, fit in zip(_names(fits), _checked(weights, fits), fits)]
+    called = _names(fits) if names is None else list(names)
+    shares = [Share(name, float(w), fit) for name, w, fit in zip(called, _checked(weights, fits), fits)]
     heard = [share for share in shares if share.weight > 0]
     main = max(heard, key=lambda share: share.weight).fit
     parts, read = zip(*map(_part, heard))

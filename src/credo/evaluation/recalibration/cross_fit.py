@@ -1,11 +1,13 @@
-"""What the members of a cross-fit say of the rows that they did not see."""
+"""What fits say of rows that they did not see: members of a cross-fit, and Gaussian processes without a row."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import jax
 import numpy as np
 from scipy.special import logsumexp
+from scipy.stats import norm
 
 from credo.core.batch import bucket, pad_rows
 from credo.core.mixture import flatten
@@ -14,9 +16,11 @@ from credo.core.predict import member_outputs
 from credo.core.tree import take
 from credo.errors import InputError
 from credo.evaluation.recalibration.unseen import Unseen
+from credo.methods.function_space.infinite.left_out import leave_one_out
 from credo.training.left_out import folds_of
 
 MOST = 20_000  # rows that are looked at
+DRAWS = 100  # of a Gaussian process at each row
 
 
 def unseen_by_fold(fit: Any) -> list[Unseen]:
@@ -48,6 +52,32 @@ def unseen_by_fold(fit: Any) -> list[Unseen]:
         targets, weight = source.targets[rows], source.weight[rows]
         whole = len(loop.left_out) if points else 0
         found.append(Unseen(fit.model.likelihood, params, outputs, shared, targets, weight, whole))
+    return found
+
+
+def unseen_alone(fit: Any, folds: Sequence[np.ndarray]) -> list[Unseen]:
+    """Draws of a Gaussian process at the rows of each fold, each row given all others: `leave_one_out`.
+
+    Args:
+        fit: the result of `credo.fit` with `infinite_width`, not of a file: its rows are those of its loop.
+        folds: places of rows, as `credo.fit(folds=…)` has them.
+    """
+    source, posterior = fit.loop.source, fit.posterior
+    mean, covariance = leave_one_out(posterior, source.num_rows)
+    # The same normals in every row: quantiles, in an order of its own for each output.
+    rng, outputs = np.random.default_rng(0), mean.shape[1]
+    normals = np.stack([rng.permutation(norm.ppf((np.arange(DRAWS) + 0.5) / DRAWS)) for _ in range(outputs)], 1)
+    size, directions = np.linalg.eigh(covariance)
+    root = directions * np.sqrt(np.maximum(size, 0.0))[:, None]
+    values = (mean + np.einsum("nsr,kr->kns", root, normals)).astype(np.float32)
+    params = jax.tree.map(
+        lambda x: np.broadcast_to(np.asarray(x, np.float32), (DRAWS, *x.shape[1:])), posterior.likelihood
+    )
+    found = []
+    for rows in folds:
+        log_weights = np.full((DRAWS, len(rows)), -math.log(DRAWS))
+        targets, weight = source.targets[rows], source.weight[rows]
+        found.append(Unseen(fit.model.likelihood, params, values[:, rows], log_weights, targets, weight))
     return found
 
 
