@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from credo.core.mixture import Flat
@@ -29,7 +30,7 @@ PSEUDO_ROWS = 2.0  # for each model: few rows name a winner by chance
 LEAST_WEIGHT = 0.02  # below which a model is left out: it would cost more than it tells
 
 
-class Fitted(NamedTuple):
+class Candidate(NamedTuple):
     """One model of the set, fitted.
 
     Attributes:
@@ -45,7 +46,7 @@ class Fitted(NamedTuple):
     density: np.ndarray
 
     @classmethod
-    def of(cls, name: str, fit: Fit, folds: Sequence[np.ndarray]) -> Fitted:
+    def of(cls, name: str, fit: Fit, folds: Sequence[np.ndarray]) -> Candidate:
         """A fit with these folds, or one of a Gaussian process, with what it says of rows."""
         alone = isinstance(fit.posterior, FunctionPosterior)
         unseen = unseen_alone(fit, folds) if alone else unseen_by_fold(fit)
@@ -58,7 +59,7 @@ class Fitted(NamedTuple):
         return float(np.average(np.nan_to_num(self.density, nan=-np.inf), weights=weight))
 
 
-def mixed(parts: Sequence[Fitted]) -> tuple[Fit, list[Fitted], np.ndarray]:
+def mixed(parts: Sequence[Candidate]) -> tuple[Fit, list[Candidate], np.ndarray]:
     """The mixture that predicts rows best, the parts that are in it, and their weights."""
     weight = np.concatenate([part.weight for part in parts[0].unseen])
     density = np.stack([part.density for part in parts])
@@ -70,7 +71,7 @@ def mixed(parts: Sequence[Fitted]) -> tuple[Fit, list[Fitted], np.ndarray]:
     return stacked([part.fit for part in parts], found, [part.name for part in parts]), parts, found
 
 
-def correction(fit: Fit, parts: Sequence[Fitted]) -> Correction:
+def correction(fit: Fit, parts: Sequence[Candidate]) -> Correction:
     """What the rows of all folds say of the error bars of a fit that `mixed` gave."""
     folds = zip(*(part.unseen for part in parts))
     unseen = [joined(fit, list(own)) if len(parts) > 1 else own[0] for own in folds]
@@ -86,7 +87,7 @@ def joined(fit: Fit, parts: list[Unseen]) -> Unseen:
     """What the parts of a stack say of one fold, as what the stack says of it."""
     stack = fit.posterior
     assert isinstance(stack, Stacked)
-    drawn = [Flat(part.outputs, part.params, part.log_weights) for part in parts]
+    drawn = [Flat(jnp.asarray(part.outputs), part.params, jnp.asarray(part.log_weights)) for part in parts]
     draws = jax.tree.map(lambda x: np.asarray(x)[0], stack.joined(drawn))
     return parts[0]._replace(
         likelihood=fit.model.likelihood, params=draws.likelihood, outputs=draws.values,

@@ -28,14 +28,14 @@ MOST = 10_000  # rows × outputs: the factor of that many takes 0.8 GB and some 
 
 
 @struct
-class Rows:
+class TrainingRows:
     """Inputs [n, d], targets and weights of rows, in double precision; a weight of 0 is no row."""
 
     inputs: jax.Array = leaf()
     targets: jax.Array = leaf()
     weight: jax.Array = leaf()
 
-    def at(self, places: jax.Array) -> "Rows":
+    def at(self, places: jax.Array) -> "TrainingRows":
         """Some of the rows."""
         return jax.tree.map(lambda x: x[places], self)
 
@@ -47,8 +47,8 @@ class WideState:
     chosen: PyTree = leaf()  # {"scales": log factors of weight and bias variances, "likelihood": ν}, both maybe empty
     search: Search = leaf()
     solved: TrainingPosterior = leaf()
-    rows: Rows = leaf()
-    some: Rows = leaf()
+    rows: TrainingRows = leaf()
+    some: TrainingRows = leaf()
 
 
 @struct
@@ -122,7 +122,7 @@ class InfiniteWidth(Method):
             "likelihood": jax.tree.map(lambda x: x.astype(double), variables.params["likelihood"]),
         }
         real = jax.dtypes.issubdtype(data.targets.dtype, jnp.floating)
-        rows = Rows(
+        rows = TrainingRows(
             jnp.asarray(data.inputs, double), data.targets.astype(double) if real else jnp.asarray(data.targets),
             jnp.asarray(data.weight, double),
         )  # fmt: skip
@@ -146,13 +146,13 @@ class InfiniteWidth(Method):
         state = dataclasses.replace(state, chosen=unravel(search.at), search=search, solved=solved)
         return state, _told(state, search.done)
 
-    def covariance(self, model: Model, rows: Rows, chosen: PyTree) -> Kernel:
+    def covariance(self, model: Model, rows: TrainingRows, chosen: PyTree) -> Kernel:
         """The kernel with the scales that are chosen so far."""
         scales = {name: jnp.exp(x) for name, x in chosen["scales"].items()}
         found = limit(model, rows.inputs.shape[-1])
         return found.scaled(scales["weight"], scales["bias"], scales.get("inputs")) if scales else found
 
-    def solve(self, model: Model, rows: Rows, chosen: PyTree, near: TrainingPosterior) -> TrainingPosterior:
+    def solve(self, model: Model, rows: TrainingRows, chosen: PyTree, near: TrainingPosterior) -> TrainingPosterior:
         """The posterior at the rows, given what is chosen; `near` is where the search for a mode starts."""
         gram, params = self.covariance(model, rows, chosen)(rows.inputs), chosen["likelihood"]
         if isinstance(model.likelihood, Gaussian):
