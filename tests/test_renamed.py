@@ -8,6 +8,7 @@ import warnings
 import pytest
 
 import credo
+import first_names
 from credo.renamed import MOVED, NAMES, SHORT, first_name, new_name, old_name
 
 
@@ -65,6 +66,19 @@ def test_a_name_that_left_its_module():
                 assert getattr(importlib.import_module(module), name) is getattr(importlib.import_module(place), now)
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         old_name("credo.applications", "nothing")
+
+
+@pytest.mark.parametrize("package", first_names.PUBLIC)
+def test_every_name_of_the_first_api_works(package):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        module = importlib.import_module(package)
+        assert not [name for name in first_names.PUBLIC[package].split() if not hasattr(module, name)]
+
+
+def test_a_name_that_is_gone_says_what_to_use():
+    with pytest.raises(AttributeError, match=r"choose_for is no more; use credo\.tables\.auto\.resolve"):
+        credo.tables.auto.choose_for  # noqa: B018
 
 
 FIRST = {  # as checkpoints of before the move have them in their fingerprints

@@ -70,7 +70,10 @@ NAMES = {
     "credo.applications": {"table_effects": "credo.tables.effects.table_effects"},
     "credo.applications.detection": {"Comparison": "credo.applications.detection.DetectorDifference"},
     "credo.applications.optimise": {"Categorical": "credo.applications.optimise.Category"},
-    "credo.evaluation.diagnostics": {"Comparison": "credo.evaluation.diagnostics.ModelComparison"},
+    "credo.evaluation.diagnostics": {
+        "Comparison": "credo.evaluation.diagnostics.ModelComparison",
+        "Stacked": "credo.evaluation.diagnostics.StackedChains",
+    },
 }
 
 
