@@ -20,8 +20,9 @@ def exists(name: str) -> bool:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_files_that_are_named_exist(page):
-    """Anything in backticks that ends in .py or / is a path."""
-    named = re.findall(r"`([\w./-]+(?:\.py|\.md|/))`", page.read_text(encoding="utf-8"))
+    """Anything in backticks that ends in .py or / is a path; so is what begins with tests/."""
+    text = page.read_text(encoding="utf-8")
+    named = re.findall(r"`([\w./-]+(?:\.py|\.md|/))`", text) + re.findall(r"\b(tests/[\w/.]*\w)", text)
     future = {"utils.py"}
     assert not [name for name in named if name not in future and not exists(name)]
 
