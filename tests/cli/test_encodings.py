@@ -32,7 +32,9 @@ def run(credo, table):
     return out
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "cp1252", "latin1"])
+@pytest.mark.parametrize(
+    "encoding", ["ascii", *(pytest.param(name, marks=pytest.mark.full) for name in ("cp1252", "latin1"))]
+)
 def test_no_encoding_is_too_small(encoding, run, table):
     runner = CliRunner(charset=encoding)
     commands = [

@@ -54,21 +54,23 @@ NETWORKS = {
 REFUSED = {"nodes": "sum of nodes", "wide": "infinite"}  # the perceptron above has tanh, which has no known limit
 
 
+MOST = {"warmup": 40, "prior_draws": 100}  # of other settings at most 5; a covariance of functions needs its draws
+
+
 def small(row):
-    settings = row.quick_settings()
-    return row.load()(**{k: min(v, 40) if k == "warmup" else min(v, 5) for k, v in settings.items()})
+    return row.load()(**{name: min(value, MOST.get(name, 5)) for name, value in row.quick_settings().items()})
 
 
-def brief(row):
-    """One stage of at most two phases on any network: few programs to compile."""
+def brief(row, phases):
+    """One stage of at most so many phases on any network: few programs to compile."""
     parts = stages(small(row))
-    return row.networks == "any" and len(parts) == 1 and len(parts[0].phases(64, 5)) <= 2
+    return row.networks == "any" and len(parts) == 1 and len(parts[0].phases(64, 5)) <= phases
 
 
-def pairs(names, refused):
+def pairs(names, refused, phases):
     """Every method with every name in `make test-full`; `make test` has each name once, with brief methods from all
     over the registry (every method is in `test_registry.py`), and all that is refused."""
-    rows = [j for j, row in enumerate(ROWS) if brief(row)]
+    rows = [j for j, row in enumerate(ROWS) if brief(row, phases)]
     quick = {(i, rows[i * len(rows) // len(names)]) for i in range(len(names))}
     for i, name in enumerate(names):
         for j, row in enumerate(ROWS):
@@ -80,7 +82,7 @@ def no_network(row, network):
     return row.networks == "wide" or (row.networks == "nodes" and network != "mlp")
 
 
-@pytest.mark.parametrize(("row", "network"), list(pairs(NETWORKS, no_network)))
+@pytest.mark.parametrize(("row", "network"), list(pairs(NETWORKS, no_network, 2)))
 def test_every_method_on_every_kind_of_network(row, network):
     model = credo.Model(NETWORKS[network](), credo.priors.normal(1.0), credo.likelihoods.gaussian())
     if no_network(row, network):
@@ -106,7 +108,7 @@ def no_likelihood(row, name):
     return row.likelihoods == "normal" and name not in NORMAL
 
 
-@pytest.mark.parametrize(("row", "name"), list(pairs(LIKELIHOODS, no_likelihood)))
+@pytest.mark.parametrize(("row", "name"), list(pairs(LIKELIHOODS, no_likelihood, 1)))
 def test_every_method_on_every_likelihood(row, name):
     likelihood, targets = LIKELIHOODS[name]
     model = credo.Model(credo.networks.mlp([4], activation="tanh"), credo.priors.normal(1.0), likelihood)

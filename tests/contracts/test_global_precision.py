@@ -11,7 +11,7 @@ import pytest
 from credo.registry import ROWS
 
 ROOT = Path(__file__).resolve().parents[2]
-QUICK = ("map", "nuts", "sgld", "laplace", "bayes_by_backprop")
+QUICK = ("nuts", "laplace", "bayes_by_backprop")
 SCRIPT = """
     import contextlib, itertools, sys, tempfile
     from pathlib import Path

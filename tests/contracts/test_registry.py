@@ -150,6 +150,7 @@ def told(result, new):
     return [np.asarray(x) for x in found], str(result.status)
 
 
+@pytest.mark.parametrize("fitted", first_of_each_claim(ROWS), indirect=True)
 def test_the_global_flag_of_double_precision_changes_nothing(fitted):
     """The same bits under `jax_enable_x64`: programs have the precision that they ask for, so the oracle holds, too."""
     row, result = fitted

@@ -21,6 +21,7 @@ def examples():
 
 
 SLOW = {"methods", "applications", "audit", "diagnostics", "comparison", "networks"}
+SLOW |= {"recalibration", "metrics", "export", "effects", "stacked"}
 MODULES = list(examples())
 
 

@@ -44,14 +44,8 @@ def start(method, folder, out):
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-@pytest.mark.parametrize(
-    ("method", "times"),
-    [
-        ("bayes_by_backprop", 2),
-        pytest.param("bayes_by_backprop", 5, marks=pytest.mark.full),
-        pytest.param("nuts", 5, marks=pytest.mark.full),
-    ],
-)
+@pytest.mark.full  # tests/cli/test_resume.py kills one run whenever tests run
+@pytest.mark.parametrize(("method", "times"), [("bayes_by_backprop", 5), ("nuts", 5)])
 def test_kill_at_several_moments(method, times, tmp_path):
     from safetensors.numpy import load_file
 

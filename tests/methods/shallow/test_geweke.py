@@ -62,6 +62,7 @@ class BetaFirst(Gibbs):
         return super().draw_coefficients(variates, STALE.pop(), columns)
 
 
+@pytest.mark.full  # the next test but one has the same sampler, and reversible jump the same prior
 def test_gibbs_leaves_the_prior_as_it_is():
     z = scores(Gibbs(warmup=0, passes=1))
     assert np.abs(z).max() < bound(z)

@@ -30,7 +30,13 @@ def both(fit, folder, num=None, mode=None):
 SLOW = ("student_t", "heteroscedastic_t", "negative_binomial")
 
 
-@pytest.mark.parametrize("likelihood", TARGETS)
+# One of each kind; the others' formulas are held by test_equal.py.
+QUICK = ("gaussian", "heteroscedastic", "categorical", "poisson")
+
+
+@pytest.mark.parametrize(
+    "likelihood", [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.full]) for name in TARGETS]
+)
 def test_every_likelihood(likelihood, tmp_path):
     same(*both(drawn(likelihood), tmp_path / "p"), TARGETS[likelihood], quantiles=likelihood not in SLOW)
 

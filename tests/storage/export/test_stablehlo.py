@@ -43,7 +43,11 @@ def test_classes_and_weighted_draws(tmp_path):
     same(*both(drawn("categorical", weights=weights), tmp_path / "p"))
 
 
-@pytest.mark.parametrize("likelihood", ["ordinal", "log_normal", "gamma", "zero_inflated_negative_binomial"])
+@pytest.mark.parametrize(
+    "likelihood",
+    ["ordinal", "gamma"]
+    + [pytest.param(name, marks=pytest.mark.full) for name in ("log_normal", "zero_inflated_negative_binomial")],
+)
 def test_likelihoods_with_formulas_of_their_own(likelihood, tmp_path):
     same(*both(drawn(likelihood, draws=3), tmp_path / "p", block=40))
 
