@@ -153,7 +153,7 @@ def test_every_part_is_named_in_words_as_its_row_says(row):
         "network": recipes.parse_network,
     }[table.kind]
     if not row.example:
-        with pytest.raises(InputError, match=r"build it in Python|takes (images|sequences); one of a table"):
+        with pytest.raises(InputError, match=r"build it in Python|takes (images|sequences|codes); one of a table"):
             parse(row.name)
         return
     made = parse(row.example)

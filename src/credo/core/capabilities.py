@@ -4,7 +4,7 @@ Each capability is a protocol: a part offers it by having the members, also a pa
 of credo. `capability(part, kind)` gives the part back as one that offers `kind`, or None.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from inspect import get_annotations
 from typing import Annotated, Any, Protocol, TypeVar
@@ -128,12 +128,12 @@ class FlipoutNetwork(Protocol):
 
 
 class DenseNetwork(Protocol):
-    """`dense_layers()`: (path of kernel, path of bias, is the kernel [out, in]?) of every layer, in order.
+    """`dense_layers()`: (path of kernel, path of bias or None, is the kernel [out, in]?) of every layer, in order.
 
     Default: layers are read from the network's program. Used by `laplace`, `last_layer` and all that needs curvature.
     """
 
-    def dense_layers(self) -> list[tuple[str, str, bool]]: ...
+    def dense_layers(self) -> Sequence[tuple[str, str | None, bool]]: ...
 
 
 class TappedNetwork(Protocol):

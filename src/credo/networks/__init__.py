@@ -6,6 +6,8 @@ from credo.networks.convnet import VGG as VGG
 from credo.networks.convnet import LeNet as LeNet
 from credo.networks.convnet import lenet as lenet
 from credo.networks.convnet import vgg as vgg
+from credo.networks.embedded import Embedded as Embedded
+from credo.networks.embedded import embedded as embedded
 from credo.networks.mlp import MLP as MLP
 from credo.networks.mlp import mlp as mlp
 from credo.networks.multi_head import DenseMultiHead as DenseMultiHead

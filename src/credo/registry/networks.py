@@ -10,8 +10,8 @@ class NetworkRow(Part):
     """One network.
 
     Attributes:
-        inputs: what it takes: "rows" [n, features] as a table has, "images" [n, height, width, channels] or
-            "sequences" [n, time, features].
+        inputs: what it takes: "rows" [n, features] as a table has, "images" [n, height, width, channels],
+            "sequences" [n, time, features] or "codes", rows of which some features are codes of categories.
         prior: its prior in tables where nobody says otherwise, in words; "": `fan_in_normal` at the method's scale.
     """
 
@@ -31,6 +31,10 @@ NETWORKS = Table("network", (
     NetworkRow(
         "residual_mlp", "credo.networks.residual_mlp:residual_mlp", "A perceptron with shortcuts: width and depth.",
         "ResidualMLP", "residual_mlp:50:2",
+    ),
+    NetworkRow(
+        "embedded", "credo.networks.embedded:embedded", "Another network, with a learned vector for every category.",
+        "Embedded", "", "codes",
     ),
     NetworkRow("lenet", "credo.networks.convnet:lenet", "The convolutional network LeNet-5.", "LeNet", "", "images"),
     NetworkRow("vgg", "credo.networks.convnet:vgg", "Convolutions of 3 × 3 in stages.", "VGG", "", "images"),

@@ -191,6 +191,7 @@ def nodes_of(model: Model) -> Nodes:
     if nodes is None:
         raise Refusal(
             "This method moves the nodes of one hidden layer one at a time, so the network must be a sum of nodes: "
-            "take credo.networks.shallow(nodes), or mlp with at most one hidden layer and no dropout."
+            "take credo.networks.shallow(nodes), or mlp with at most one hidden layer and no dropout. Learned vectors "
+            "of categories (embeddings) enter in products, which are none: leave such columns out."
         )
     return nodes

@@ -83,7 +83,8 @@ def _perceptron(model: Model) -> tuple[str, list[str]]:
     if said is None:
         raise Refusal(
             "The infinite-width limit is known here for fully connected networks without masks, "
-            f"credo.networks.mlp, and not for {type(model.network).__name__}."
+            f"credo.networks.mlp, and not for {type(model.network).__name__}: its kernel is fixed, and so knows no "
+            "learned vectors of categories (embeddings), whose columns can be left out."
         )
     return said
 
