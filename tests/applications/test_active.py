@@ -59,7 +59,7 @@ def test_beyond_the_table_outcomes_are_drawn():
     found = joint_entropies(in_pieces(probs), grown, weights, 10)[9]
     given = -(weights @ (probs[:, [*chosen, 9]] * np.log(probs[:, [*chosen, 9]])).sum((1, 2)))
     truth = information(probs, weights, [*chosen, 9]) + given
-    error = (np.log(weights @ np.asarray(grown.given)) + np.asarray(grown.log_scale)).std() / TABLE**0.5
+    error = (np.log(weights @ np.asarray(grown.probs)) + np.asarray(grown.log_scale)).std() / TABLE**0.5
     assert abs(found - truth) < 5 * error
     assert len(_classes_together(jax.random.key(0), probs, weights, 10)) == 10
 

@@ -55,18 +55,18 @@ def acquisition_scores(
         >>> model = credo.Model(credo.networks.mlp([]), credo.priors.normal(1.0), credo.likelihoods.gaussian(0.1))
         >>> fit = credo.fit(jax.random.key(0), model, (x, x[:, 0]), "laplace", steps=300)
         >>> scores = credo.applications.active.acquisition_scores(jax.random.key(1), fit, np.array([[0.0], [3.0]]))
-        >>> bool(scores[1] > scores[0])  # far from the data the line is less known
+        >>> bool(scores[1] > scores[0])  # far from the data the line is less certain
         True
     """
     a_word(acquisition, ACQUISITIONS, "acquisition")
-    key_draws, key_own = jax.random.split(key)
+    key_draws, key_random = jax.random.split(key)
     pool = host_arrays(pool, "The pool's inputs")
     targets = None if targets is None else host_arrays(targets, "The target rows")
     rows = len(jax.tree.leaves(pool)[0])
     if acquisition == "random":
-        return np.asarray(jax.random.uniform(key_own, (rows,)))
+        return np.asarray(jax.random.uniform(key_random, (rows,)))
     if acquisition == "epig":
-        return _epig(key_draws, key_own, fit, pool, targets, num_samples)
+        return _epig(key_draws, key_random, fit, pool, targets, num_samples)
     predictive = predict(key_draws, fit, pool, num_samples=num_samples)
     if acquisition == "variance":
         return _variance(predictive)
@@ -104,8 +104,8 @@ def _epig(
     """Both predictives are asked with one key, so that draw k of both is the same θ."""
     if targets is None:
         total = len(jax.tree.leaves(pool)[0])
-        chosen = np.asarray(jax.random.permutation(key_rows, total)[:TARGET_ROWS])
-        targets = jax.tree.map(lambda x: x[chosen], pool)
+        index = np.asarray(jax.random.permutation(key_rows, total)[:TARGET_ROWS])
+        targets = jax.tree.map(lambda x: x[index], pool)
     total, count = (len(jax.tree.leaves(tree)[0]) for tree in (pool, targets))
     both = jax.tree.map(lambda a, b: np.concatenate([np.asarray(a), np.asarray(b)]), pool, targets)
     predictive = predict(key, fit, both, num_samples=num_samples)

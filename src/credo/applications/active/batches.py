@@ -83,18 +83,18 @@ def _batch_bald(
 def _normals_together(means: np.ndarray, weights: np.ndarray, noise: np.ndarray, size: int) -> np.ndarray:
     """Greedy ½ log det(I + Σ/σ²): always the row whose variance given the labels so far is largest beside its noise."""
     roots = (means - weights @ means) * np.sqrt(weights)[:, None]  # Σ = roots' roots
-    left = (roots**2).sum(0)
-    taken: list[int] = []
-    directions = np.zeros((size, len(left)))
+    residual = (roots**2).sum(0)
+    selected: list[int] = []
+    directions = np.zeros((size, len(residual)))
     for b in tracked(range(size), "rows chosen", size, lambda _: 1):
-        gain = np.log1p(np.maximum(left, 0) / noise)
-        gain[taken] = -np.inf
+        gain = np.log1p(np.maximum(residual, 0) / noise)
+        gain[selected] = -np.inf
         best = int(gain.argmax())
         shared = roots.T @ roots[:, best] - directions[:b].T @ directions[:b, best]
-        directions[b] = shared / np.sqrt(max(left[best], 0.0) + noise[best])
-        left = left - directions[b] ** 2
-        taken.append(best)
-    return np.array(taken)
+        directions[b] = shared / np.sqrt(max(residual[best], 0.0) + noise[best])
+        residual = residual - directions[b] ** 2
+        selected.append(best)
+    return np.array(selected)
 
 
 def _classes_together(key: jax.Array, probs: np.ndarray, weights: np.ndarray, size: int) -> np.ndarray:
@@ -105,11 +105,11 @@ def _classes_together(key: jax.Array, probs: np.ndarray, weights: np.ndarray, si
     for k in range(draws):  # one draw at a time: the logarithms of all would be another copy of the table
         each -= weights[k] * (probs[k] * np.log(np.maximum(probs[k], tiny))).sum(-1)
     pieces, outcomes = in_pieces(probs), nothing_chosen(draws)
-    taken: list[int] = []
+    selected: list[int] = []
     for _ in tracked(range(size), "rows chosen", size, lambda _: 1):
         score = joint_entropies(pieces, outcomes, weights, rows) - each
-        score[taken] = -np.inf
-        taken.append(int(score.argmax()))
-        if len(taken) < size:
-            outcomes = extended(key, outcomes, [probs[:, row] for row in taken], weights)
-    return np.array(taken)
+        score[selected] = -np.inf
+        selected.append(int(score.argmax()))
+        if len(selected) < size:
+            outcomes = extended(key, outcomes, [probs[:, row] for row in selected], weights)
+    return np.array(selected)

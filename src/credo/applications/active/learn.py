@@ -73,10 +73,10 @@ def learn(
         >>> import jax, credo, numpy as np
         >>> x = np.random.default_rng(0).normal(size=(200, 2)).astype("float32")
         >>> model = credo.Model(credo.networks.mlp([10]), credo.priors.normal(1.0), credo.likelihoods.bernoulli())
-        >>> found = credo.applications.active.learn(
+        >>> result = credo.applications.active.learn(
         ...     jax.random.key(0), model, x, x[:, 0] > 0, start=10, batch=5, budget=20, steps=300, test=(x, x[:, 0] > 0)
         ... )
-        >>> found.sizes
+        >>> result.sizes
         [10, 15, 20]
     """
     method = build_method(method)
@@ -107,7 +107,7 @@ def learn(
         options["capacity"] = bucket(budget)
         while not result.sizes or result.sizes[-1] < budget:
             began = time.perf_counter()
-            # A round is known by its number of labels: a run that goes on draws what it would have drawn.
+            # The number of labels identifies a round: a resumed run draws what it would have drawn.
             key_fit, key_score, key_choice = jax.random.split(jax.random.fold_in(key, len(result.rows)), 3)
             data = (jax.tree.map(lambda x: x[result.rows], pool), targets)
             with part_of_more():
@@ -117,7 +117,7 @@ def learn(
                 _score(result, key_score, result.fit, test, num_samples)
             more = min(batch, budget - len(result.rows))
             if more:
-                new = _chosen(key_choice, result, pool, more, acquisition, candidates, num_samples)
+                new = _choose_rows(key_choice, result, pool, more, acquisition, candidates, num_samples)
                 answers = np.asarray(ask(new))
                 if len(answers) != len(new):
                     raise InputError(f"Asked for the labels of {len(new)} rows and got {len(answers)}.")
@@ -141,25 +141,25 @@ def _first_rows(key: jax.Array, start: int | np.ndarray, total: int) -> np.ndarr
     return rows
 
 
-def _chosen(
+def _choose_rows(
     key: jax.Array, result: ActiveLearning, pool: PyTree, size: int, acquisition: str, candidates: int | None,
     num_samples: int | None,
 ) -> np.ndarray:  # fmt: skip
     """Numbers of the rows to label next."""
-    key_rows, key_own = jax.random.split(key)
+    key_rows, key_choice = jax.random.split(key)
     total = len(jax.tree.leaves(pool)[0])
-    left = np.setdiff1d(np.arange(total), result.rows)
-    if candidates is not None and candidates < len(left):
-        drawn = np.asarray(jax.random.permutation(key_rows, len(left)))[: max(candidates, size)]
-        left = left[np.sort(drawn)]
+    unlabelled = np.setdiff1d(np.arange(total), result.rows)
+    if candidates is not None and candidates < len(unlabelled):
+        sample = np.asarray(jax.random.permutation(key_rows, len(unlabelled)))[: max(candidates, size)]
+        unlabelled = unlabelled[np.sort(sample)]
     if acquisition == "random":
-        return left[np.asarray(jax.random.permutation(key_own, len(left)))[:size]]
-    rows = jax.tree.map(lambda x: x[left], pool)
-    return left[choose(key_own, result.fit, rows, size, acquisition, num_samples=num_samples)]
+        return unlabelled[np.asarray(jax.random.permutation(key_choice, len(unlabelled)))[:size]]
+    rows = jax.tree.map(lambda x: x[unlabelled], pool)
+    return unlabelled[choose(key_choice, result.fit, rows, size, acquisition, num_samples=num_samples)]
 
 
-def _score(result: ActiveLearning, key: jax.Array, found: Fit, test: tuple[PyTree, Any], num: int | None) -> None:
-    predictive = predict(key, found, test[0], num_samples=num)
+def _score(result: ActiveLearning, key: jax.Array, fitted: Fit, test: tuple[PyTree, Any], num: int | None) -> None:
+    predictive = predict(key, fitted, test[0], num_samples=num)
     names = ("accuracy", "log_likelihood") if predictive.kind == "classes" else ("rmse", "log_likelihood")
     for name in names:
         value = float(vars(metrics)[name](predictive, np.asarray(test[1])))

@@ -15,13 +15,13 @@ class JointOutcomes(NamedTuple):
     """Joint outcomes y_1 … y_b of the rows chosen so far, with p(y | θ_k) = e^m q_k.
 
     Attributes:
-        given: q [draws, outcomes].
+        probs: q [draws, outcomes].
         log_scale: m [outcomes]; a product of hundreds of probabilities is below what single precision holds.
         factor: e^m over the chance by which an outcome came into the table [outcomes].
         which: the draw of θ that a drawn outcome is of [outcomes]; None where all outcomes are in the table.
     """
 
-    given: jax.Array
+    probs: jax.Array
     log_scale: jax.Array
     factor: jax.Array
     which: jax.Array | None = None
@@ -33,7 +33,7 @@ def nothing_chosen(draws: int) -> JointOutcomes:
 
 
 def extended(
-    key: jax.Array, outcomes: JointOutcomes, taken: list[np.ndarray], weights: np.ndarray, table: int | None = None
+    key: jax.Array, outcomes: JointOutcomes, selected: list[np.ndarray], weights: np.ndarray, table: int | None = None
 ) -> JointOutcomes:
     """The outcomes together with the labels of one more row.
 
@@ -43,20 +43,20 @@ def extended(
     Args:
         key: a JAX key, the same for all rows of a batch.
         outcomes: of the rows before.
-        taken: p(c | θ_k) [draws, classes] of every row of the batch, the new one last.
+        selected: p(c | θ_k) [draws, classes] of every row of the batch, the new one last.
         weights: of the draws.
         table: how many outcomes; None is `TABLE`.
     """
     table = TABLE if table is None else table
-    draws, classes = taken[-1].shape
-    if outcomes.which is None and outcomes.given.shape[1] * classes <= table:
-        given = (outcomes.given[:, :, None] * taken[-1][:, None, :]).reshape(draws, -1)
-        return JointOutcomes(given, jnp.zeros(given.shape[1]), jnp.ones(given.shape[1]))
-    first = len(taken) - 1
+    draws, classes = selected[-1].shape
+    if outcomes.which is None and outcomes.probs.shape[1] * classes <= table:
+        probs = (outcomes.probs[:, :, None] * selected[-1][:, None, :]).reshape(draws, -1)
+        return JointOutcomes(probs, jnp.zeros(probs.shape[1]), jnp.ones(probs.shape[1]))
+    first = len(selected) - 1
     if outcomes.which is None:  # the table is full: draw the labels of all rows so far
         outcomes, first = _drawn(jax.random.fold_in(key, 0), jnp.asarray(weights), table), 0
-    for i in range(first, len(taken)):
-        outcomes = _one_more(jax.random.fold_in(key, i + 1), outcomes, taken[i], weights)
+    for i in range(first, len(selected)):
+        outcomes = _one_more(jax.random.fold_in(key, i + 1), outcomes, selected[i], weights)
     return outcomes
 
 
@@ -72,11 +72,11 @@ def _one_more(key: jax.Array, outcomes: JointOutcomes, probs: jax.Array, weights
     assert outcomes.which is not None
     log_probs = jnp.log(jnp.maximum(probs, jnp.finfo(probs.dtype).tiny))
     labels = jax.random.categorical(key, log_probs[outcomes.which], axis=-1)
-    grown = outcomes.given * probs[:, labels]
-    size = grown.max(0)
-    given, log_scale = grown / size, outcomes.log_scale + jnp.log(size)
+    product = outcomes.probs * probs[:, labels]
+    size = product.max(0)
+    scaled, log_scale = product / size, outcomes.log_scale + jnp.log(size)
     # The chance of an outcome is that of its labels under the predictive, Σ_k w_k p(y | θ_k), once in each of S draws.
-    return JointOutcomes(given, log_scale, 1 / (given.shape[1] * (weights @ given)), outcomes.which)
+    return JointOutcomes(scaled, log_scale, 1 / (scaled.shape[1] * (weights @ scaled)), outcomes.which)
 
 
 def joint_entropies(pieces: list[jax.Array], outcomes: JointOutcomes, weights: np.ndarray, rows: int) -> np.ndarray:
@@ -88,9 +88,9 @@ def joint_entropies(pieces: list[jax.Array], outcomes: JointOutcomes, weights: n
         weights: of the draws.
         rows: how many there are.
     """
-    weighted = outcomes.given * weights[:, None]
-    found = [_entropies(weighted, piece, outcomes.log_scale, outcomes.factor) for piece in pieces]
-    return np.concatenate([np.asarray(x) for x in found])[:rows]
+    weighted = outcomes.probs * weights[:, None]
+    entropies = [_entropies(weighted, piece, outcomes.log_scale, outcomes.factor) for piece in pieces]
+    return np.concatenate([np.asarray(x) for x in entropies])[:rows]
 
 
 @jax.jit
@@ -109,9 +109,9 @@ def in_pieces(probs: np.ndarray, table: int | None = None) -> list[jax.Array]:
     """
     rows, classes = probs.shape[1:]
     width = int(np.clip(NUMBERS_AT_ONCE // ((TABLE if table is None else table) * classes), 1, rows))
-    found = []
+    pieces = []
     for start in range(0, rows, width):
         piece = probs[:, start : start + width]
         short = width - piece.shape[1]
-        found.append(jnp.asarray(np.concatenate([piece, np.repeat(piece[:, -1:], short, axis=1)], 1)))
-    return found
+        pieces.append(jnp.asarray(np.concatenate([piece, np.repeat(piece[:, -1:], short, axis=1)], 1)))
+    return pieces

@@ -64,26 +64,27 @@ class ActiveLearning:
             values.pop()
 
     def write(self, store: Store) -> None:
-        """Save what is known so far; the file appears whole or not at all."""
-        known = dataclasses.asdict(dataclasses.replace(self, fit=None))
-        store.save(**{name: value for name, value in known.items() if name != "fit"})
+        """Save the rounds so far; the file appears whole or not at all."""
+        content = dataclasses.asdict(dataclasses.replace(self, fit=None))
+        del content["fit"]
+        store.save(**content)
 
     @staticmethod
     def read(store: Store) -> "ActiveLearning | None":
         """What an earlier run with the same settings saved; None where there is nothing."""
         if not store.path.exists():
             return None
-        known = store.content
+        content = store.content
         with store.understood():
-            found = ActiveLearning(
-                str(known["acquisition"]), [int(r) for r in known["rows"]], [int(s) for s in known["sizes"]],
-                {str(k): [float(x) for x in v] for k, v in known["scores"].items()},
-                [float(s) for s in known["seconds"]],
+            run = ActiveLearning(
+                str(content["acquisition"]), [int(r) for r in content["rows"]], [int(s) for s in content["sizes"]],
+                {str(k): [float(x) for x in v] for k, v in content["scores"].items()},
+                [float(s) for s in content["seconds"]],
             )  # fmt: skip
-            rounds = {len(found.sizes), len(found.seconds), *map(len, found.scores.values())}
-            if len(rounds) > 1 or any(size > len(found.rows) for size in found.sizes) or min(found.rows, default=0) < 0:
+            rounds = {len(run.sizes), len(run.seconds), *map(len, run.scores.values())}
+            if len(rounds) > 1 or any(size > len(run.rows) for size in run.sizes) or min(run.rows, default=0) < 0:
                 raise ValueError("the rounds do not agree")
-        return found
+        return run
 
 
 def labels_needed(runs: Sequence[ActiveLearning], level: float, score: str | None = None) -> np.ndarray:
@@ -95,19 +96,17 @@ def labels_needed(runs: Sequence[ActiveLearning], level: float, score: str | Non
         >>> credo.applications.active.labels_needed([run], 0.6).tolist()
         [15.0]
     """
-    found = []
+    needed = []
     for run in runs:
         name = score or run.main
         sign = 1.0 if HIGHER.get(name, True) else -1.0
         values, sizes = sign * np.asarray(run.scores[name]), np.asarray(run.sizes, float)
         reached = np.flatnonzero(values >= sign * level)
         if not len(reached):
-            found.append(np.inf)
-            continue
-        i = int(reached[0])
-        if i == 0:
-            found.append(sizes[0])
-            continue
-        share = (sign * level - values[i - 1]) / (values[i] - values[i - 1])
-        found.append(sizes[i - 1] + share * (sizes[i] - sizes[i - 1]))
-    return np.array(found)
+            needed.append(np.inf)
+        elif (i := int(reached[0])) == 0:
+            needed.append(sizes[0])
+        else:
+            share = (sign * level - values[i - 1]) / (values[i] - values[i - 1])
+            needed.append(sizes[i - 1] + share * (sizes[i] - sizes[i - 1]))
+    return np.array(needed)

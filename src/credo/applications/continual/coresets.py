@@ -38,14 +38,14 @@ def k_centre(key: jax.Array, inputs: PyTree, size: int) -> np.ndarray:
     total = _checked(inputs, size)
     flat = np.concatenate([np.asarray(x).astype(np.float32).reshape(total, -1) for x in jax.tree.leaves(inputs)], 1)
     squares = np.einsum("ij,ij->i", flat, flat)
-    taken = [int(jax.random.randint(key, (), 0, total))]
+    chosen = [int(jax.random.randint(key, (), 0, total))]
     nearest = np.full(total, np.inf, np.float32)
-    while len(taken) < size:
-        centre = flat[taken[-1]]
-        nearest = np.minimum(nearest, squares - 2 * flat @ centre + squares[taken[-1]])
-        nearest[taken[-1]] = -np.inf  # never twice, even where rows repeat
-        taken.append(int(nearest.argmax()))
-    return np.array(taken)
+    while len(chosen) < size:
+        centre = flat[chosen[-1]]
+        nearest = np.minimum(nearest, squares - 2 * flat @ centre + squares[chosen[-1]])
+        nearest[chosen[-1]] = -np.inf  # never twice, even where rows repeat
+        chosen.append(int(nearest.argmax()))
+    return np.array(chosen)
 
 
 def _checked(inputs: PyTree, size: int) -> int:

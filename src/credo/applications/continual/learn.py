@@ -78,8 +78,8 @@ def learn(
         >>> x = np.random.default_rng(0).normal(size=(60, 2)).astype("float32")
         >>> tasks = [(x, x[:, 0] > 0, x, x[:, 0] > 0), (x, x[:, 1] > 0, x, x[:, 1] > 0)]
         >>> model = credo.Model(credo.networks.mlp([10]), credo.priors.normal(1.0), credo.likelihoods.categorical(2))
-        >>> found = credo.continual.learn(jax.random.key(0), model, tasks, heads="multi", steps=300)
-        >>> found.scores["accuracy"].shape
+        >>> result = credo.continual.learn(jax.random.key(0), model, tasks, heads="multi", steps=300)
+        >>> result.scores["accuracy"].shape
         (2, 2)
     """
     method = build_method(method)
@@ -91,7 +91,7 @@ def learn(
     _check_model(model, method, tasks)
     run = _Run(model, method, tasks, heads == "multi", progress)
     options: dict[str, Any] = {"steps": steps, "epochs": epochs, "batch_size": batch_size}
-    kept: list[tuple[PyTree, np.ndarray]] = []
+    coresets: list[tuple[PyTree, np.ndarray]] = []
     result = Continual([], [], {}, [], [], heads)
     scored = all(task.test_targets is not None for task in tasks)
     posterior: Any = None
@@ -101,29 +101,29 @@ def learn(
         rows = np.zeros(0, int)
         if coreset:
             rows = (k_centre if coreset_kind == "k_centre" else random_rows)(key_core, task.inputs, coreset)
-            kept.append(run.rows(t, rows))
+            coresets.append(run.rows(t, rows))
         data = run.rows(t, np.setdiff1d(np.arange(task.num_rows), rows))
         if t == 0 and first is not None:
             with part_of_more():
                 start = fit(key_first, model, data, first, capacity=run.capacity, progress=progress, **options)
-        found = run.fit(key_fit, t, data, posterior, start, run.capacity, options, start_std)
-        posterior, start = found.posterior, None
+        fitted = run.fit(key_fit, t, data, posterior, start, run.capacity, options, start_std)
+        posterior, start = fitted.posterior, None
         check_density(posterior)
         run.fix_structure(posterior)
-        result.fits.append(found)
+        result.fits.append(fitted)
         result.coresets.append(rows)
-        refined = found
+        refined = fitted
         if coreset:
-            whole = joined(kept)
-            length = {"steps": coreset_steps, "batch_size": len(whole[1])}
-            refined = run.fit(key_refine, t + 1, whole, posterior, posterior, coreset * len(tasks), length)
+            replay = joined(coresets)
+            length = {"steps": coreset_steps, "batch_size": len(replay[1])}
+            refined = run.fit(key_refine, t + 1, replay, posterior, posterior, coreset * len(tasks), length)
         result.refined.append(refined)
         result.seconds.append(time.perf_counter() - began)
         if scored:
             score_row(result, key_score, tasks[: t + 1], num_samples)
         if t + 1 < len(tasks):
             # The rows of a task stay on the device as long as its loop does.
-            found.loop = refined.loop = None
+            fitted.loop = refined.loop = None
     return result
 
 

@@ -44,7 +44,7 @@ class Continual:
     @property
     def posteriors(self) -> list[Any]:
         """q_t after each task, without coresets."""
-        return [found.posterior for found in self.fits]
+        return [fit.posterior for fit in self.fits]
 
     @property
     def main(self) -> str:
@@ -117,14 +117,14 @@ class Continual:
 
 def score_row(result: Continual, key: jax.Array, tasks: Sequence[Task], num_samples: int | None) -> None:
     """Add the scores of all tasks so far after the last fit."""
-    found: dict[str, list[float]] = {}
+    scores: dict[str, list[float]] = {}
     for i, task in enumerate(tasks):
         predictive = result.predict(jax.random.fold_in(key, i), task.test_inputs, i, num_samples=num_samples)
         names = ("accuracy", "log_likelihood") if predictive.kind == "classes" else ("log_likelihood", "rmse")
         targets = np.asarray(task.test_targets)
         for name in names:
-            found.setdefault(name, []).append(float(vars(metrics)[name](predictive, targets)))
-    for name, row in found.items():
+            scores.setdefault(name, []).append(float(vars(metrics)[name](predictive, targets)))
+    for name, row in scores.items():
         before = result.scores.get(name, np.zeros((0, 0)))
         wide = np.full((len(row), len(row)), np.nan)
         wide[: len(before), : len(before)] = before

@@ -34,25 +34,25 @@ def checked_tasks(model: Model, tasks: Sequence[Any]) -> list[Task]:
     """The tasks, or a sentence that names the first that does not fit the others or the likelihood."""
     if not tasks:
         raise InputError("There are no tasks to learn.")
-    found: list[Task] = []
-    for number, given in enumerate(tasks):
-        if not isinstance(given, tuple | list) or len(given) not in (2, 4):
+    checked: list[Task] = []
+    for number, arrays in enumerate(tasks):
+        if not isinstance(arrays, tuple | list) or len(arrays) not in (2, 4):
             raise InputError(
                 f"Task {number} must be (inputs, targets) or (inputs, targets, test inputs, test targets)."
             )
-        task = Task(*given)
+        task = Task(*arrays)
         task = task._replace(inputs=host_arrays(task.inputs, f"The inputs of task {number}"))
         pairs = [("", task.inputs, task.targets)]
         if task.test_targets is not None:
             pairs.append(("test ", task.test_inputs, task.test_targets))
         for part, inputs, targets in pairs:
-            _same_shapes(found[0].inputs if found else task.inputs, inputs, f"The {part}inputs of task {number}")
+            _same_shapes(checked[0].inputs if checked else task.inputs, inputs, f"The {part}inputs of task {number}")
             try:
                 host_targets(model.likelihood, targets)
             except InputError as problem:
                 raise InputError(f"The {part}targets of task {number} do not fit: {problem}") from None
-        found.append(task)
-    return found
+        checked.append(task)
+    return checked
 
 
 def _same_shapes(first: PyTree, inputs: PyTree, name: str) -> None:

@@ -38,7 +38,7 @@ def amount_range(predictive: Predictive, utility: Amount) -> tuple[np.ndarray, n
     return low, np.maximum(high, low + 1e-9 * (1 + np.abs(low)))
 
 
-def known_amounts(predictive: Predictive, utility: Amount, risk: Risk) -> np.ndarray | None:
+def exact_amounts(predictive: Predictive, utility: Amount, risk: Risk) -> np.ndarray | None:
     """The best amounts where a formula has them: quantiles, for expected utility."""
     if utility.level is None:
         return None
@@ -48,8 +48,8 @@ def known_amounts(predictive: Predictive, utility: Amount, risk: Risk) -> np.nda
         )
     if not isinstance(risk, Mean):
         return None
-    found = predictive.quantile(utility.level).reshape(len(predictive)).astype(np.float64)
-    return found if utility.bounds is None else np.clip(found, *utility.bounds)
+    amounts = predictive.quantile(utility.level).reshape(len(predictive)).astype(np.float64)
+    return amounts if utility.bounds is None else np.clip(amounts, *utility.bounds)
 
 
 def criterion(outcomes: Outcomes, utility: np.ndarray, risk: Risk, over: str) -> np.ndarray:
@@ -69,15 +69,15 @@ def criterion(outcomes: Outcomes, utility: np.ndarray, risk: Risk, over: str) ->
 
 
 def best_amounts(
-    utility: Amount, outcomes: Outcomes, ends: tuple[np.ndarray, np.ndarray], known: Any, risk: Risk, over: str
+    utility: Amount, outcomes: Outcomes, ends: tuple[np.ndarray, np.ndarray], exact: Any, risk: Risk, over: str
 ) -> BestAmounts:
-    """The best amount of each row: the best of a grid, then golden sections around it, unless it is known.
+    """The best amount of each row: the best of a grid, then golden sections around it, unless a formula has it.
 
     Args:
         utility: of amounts.
         outcomes: of these rows.
         ends: the smallest and the largest amount of each row.
-        known: the best amounts, or None.
+        exact: the best amounts from `exact_amounts`, or None.
         risk, over: the criterion.
     """
 
@@ -93,26 +93,26 @@ def best_amounts(
     top = np.full(len(low), -np.inf)
     for amounts in grid:
         worth = at(amounts)
-        given = outcomes.mean(worth)
-        most, top = np.maximum(most, given), np.maximum(top, outcomes.weights @ given)
+        by_draw = outcomes.mean(worth)
+        most, top = np.maximum(most, by_draw), np.maximum(top, outcomes.weights @ by_draw)
         if utility.ideal is None:
             ideal = np.maximum(ideal, worth)
-        if known is None:
+        if exact is None:
             values.append(criterion(outcomes, worth, risk, over))
-    chosen = _refined(value, low, high, np.stack(values), np.stack(grid)) if known is None else known
-    worth = at(chosen)
-    given = outcomes.mean(worth)
-    most, top = np.maximum(most, given), np.maximum(top, outcomes.weights @ given)
+    best = _refined(value, low, high, np.stack(values), np.stack(grid)) if exact is None else exact
+    worth = at(best)
+    by_draw = outcomes.mean(worth)
+    most, top = np.maximum(most, by_draw), np.maximum(top, outcomes.weights @ by_draw)
     full = utility.ideal(outcomes.values) if utility.ideal is not None else np.maximum(ideal, worth)
-    return BestAmounts(chosen, worth, most, top, np.asarray(full, np.float64))
+    return BestAmounts(best, worth, most, top, np.asarray(full, np.float64))
 
 
 def _refined(
     value: Callable[[np.ndarray], np.ndarray], low: np.ndarray, high: np.ndarray, values: np.ndarray, grid: np.ndarray
 ) -> np.ndarray:
     """Golden sections in the two cells around the best point of the grid (Kiefer, 1953), all rows at once."""
-    place = values.argmax(0)
-    start = np.take_along_axis(grid, place[None], 0)[0]
+    index = values.argmax(0)
+    start = np.take_along_axis(grid, index[None], 0)[0]
     cell = (high - low) / (GRID - 1)
     a, b = np.maximum(start - cell, low), np.minimum(start + cell, high)
     c, d = b - RATIO * (b - a), a + RATIO * (b - a)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from credo.applications.decisions.amounts import amount_range, best_amounts, criterion, known_amounts
+from credo.applications.decisions.amounts import amount_range, best_amounts, criterion, exact_amounts
 from credo.applications.decisions.chosen import Decisions
 from credo.applications.decisions.outcomes import FEW, Outcomes, outcomes
 from credo.applications.decisions.risk import Mean, Risk, risk_of
@@ -65,12 +65,11 @@ def decide(
         >>> model = credo.Model(credo.networks.mlp([]), credo.priors.normal(1.0), credo.likelihoods.bernoulli())
         >>> fit = credo.fit(jax.random.key(0), model, (x, (x[:, 0] > 0).astype(int)), "laplace", steps=300)
         >>> predictive = credo.predict(jax.random.key(1), fit, np.array([[-2.0], [-0.3], [2.0]]))
-        >>> found = credo.decide(predictive, [[0, -20], [-1, 0]], actions=["wait", "treat"], abstain=0.5)
-        >>> found.action.tolist()
+        >>> decisions = credo.decide(predictive, [[0, -20], [-1, 0]], actions=["wait", "treat"], abstain=0.5)
+        >>> decisions.action.tolist()
         ['wait', 'abstain', 'treat']
     """
-    made = as_utility(utility, actions, classes, bounds)
-    how = risk_of(risk)
+    utility, risk = as_utility(utility, actions, classes, bounds), risk_of(risk)
     if over not in ("outcomes", "parameters"):
         raise InputError(f'over is "outcomes" or "parameters", got {over!r}.')
     if over == "parameters" and isinstance(predictive, Recalibrated):
@@ -78,20 +77,20 @@ def decide(
     cost, right = abstain if isinstance(abstain, tuple) else (abstain, None)
     if cost is not None:
         check_abstain(cost, right)
-    if isinstance(made, Amount):
+    if isinstance(utility, Amount):
         if right is not None:
             raise InputError("With an amount as the action, abstain takes a cost alone: amounts have no worst one.")
-        return _amounts(predictive, made, how, over, cost)
-    _check_kind(predictive, made)
-    full = made if cost is None else with_abstain(made, cost, right)
+        return _amounts(predictive, utility, risk, over, cost)
+    _check_kind(predictive, utility)
+    full = utility if cost is None else with_abstain(utility, cost, right)
     parts: list[dict[str, Any]] = [
-        _rows(full, block, how, over) for _, block in outcomes(predictive, full.breaks, _few(how, over))
+        _rows(full, block, risk, over) for _, block in outcomes(predictive, full.breaks, _few(risk, over))
     ]
-    found: dict[str, Any] = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    merged: dict[str, Any] = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     sure = np.stack([full.of(i, _point(predictive)) for i in range(len(full.actions))], 1)
     return Decisions(
-        full.actions, _first_best(found["values"]), plug_in=_first_best(sure), risk=how, over=over,
-        draws=_effective(predictive), utility=full, **found,
+        full.actions, _first_best(merged["values"]), plug_in=_first_best(sure), risk=risk, over=over,
+        draws=_effective(predictive), utility=full, **merged,
     )  # fmt: skip
 
 
@@ -137,16 +136,18 @@ def _first_best(values: np.ndarray) -> np.ndarray:
 def _rows(utility: NamedActions, block: Outcomes, risk: Risk, over: str) -> dict[str, np.ndarray]:
     """Everything about the actions at a block of rows."""
     each = [utility.of(i, block.values, block.mass) for i in range(len(utility.actions))]
-    given = np.stack([block.mean(u) for u in each], -1)  # E[u|a, θ_k], [K, n, A]
+    by_draw = np.stack([block.mean(u) for u in each], -1)  # E[u|a, θ_k], [K, n, A]
     ideal = np.maximum.reduce(np.broadcast_arrays(*each))
     values = np.stack([criterion(block, u, risk, over) for u in each], -1)
     error = np.stack([block.error(u) for u in each], -1)
-    return _summed(block, given, given.max(-1), np.tensordot(block.weights, given, 1).max(-1), ideal, values, error)
+    return _summed(
+        block, by_draw, by_draw.max(-1), np.tensordot(block.weights, by_draw, 1).max(-1), ideal, values, error
+    )
 
 
 def _summed(
     block: Outcomes,
-    given: np.ndarray,
+    by_draw: np.ndarray,
     most: np.ndarray,
     top: np.ndarray,
     ideal: np.ndarray,
@@ -155,13 +156,13 @@ def _summed(
 ) -> dict[str, np.ndarray]:
     """Moments over draws, and what knowing more would add to the largest expected utility `top`."""
     weights = block.weights
-    expected = np.tensordot(weights, given, 1)
-    first = given >= given.max(-1, keepdims=True)
-    best = np.eye(given.shape[-1])[first.argmax(-1)]
+    expected = np.tensordot(weights, by_draw, 1)
+    first = by_draw >= by_draw.max(-1, keepdims=True)
+    best = np.eye(by_draw.shape[-1])[first.argmax(-1)]
     return {
         "values": values,
         "expected": expected,
-        "std": np.sqrt(np.tensordot(weights, (given - expected) ** 2, 1)),
+        "std": np.sqrt(np.tensordot(weights, (by_draw - expected) ** 2, 1)),
         "chance_best": np.tensordot(weights, best, 1),
         "value_of_parameters": np.maximum(weights @ most - top, 0.0),
         "value_of_outcome": np.maximum(weights @ block.mean(ideal) - top, 0.0),
@@ -172,21 +173,19 @@ def _summed(
 def _amounts(predictive: Predictive, utility: Amount, risk: Risk, over: str, cost: float | None) -> Decisions:
     """Decisions whose action is a number, with or without abstaining."""
     low, high = amount_range(predictive, utility)
-    known = known_amounts(predictive, utility, risk)
+    exact = exact_amounts(predictive, utility, risk)
     parts, amounts = [], []
     for rows, block in outcomes(predictive, panels=AMOUNT_PANELS):
-        own = None if known is None else known[rows]
-        found = best_amounts(utility, block, (low[rows], high[rows]), own, risk, over)
-        given, most, ideal = block.mean(found.utility)[..., None], found.most, found.ideal
-        top = found.top
-        values, error = criterion(block, found.utility, risk, over)[:, None], block.error(found.utility)[:, None]
+        best = best_amounts(utility, block, (low[rows], high[rows]), None if exact is None else exact[rows], risk, over)
+        by_draw, most, top, ideal = block.mean(best.utility)[..., None], best.most, best.top, best.ideal
+        values, error = criterion(block, best.utility, risk, over)[:, None], block.error(best.utility)[:, None]
         if cost is not None:
-            given = np.concatenate([given, np.full_like(given, -cost)], -1)
+            by_draw = np.concatenate([by_draw, np.full_like(by_draw, -cost)], -1)
             values = np.concatenate([values, np.full_like(values, -cost)], -1)
             error = np.concatenate([error, np.zeros_like(error)], -1)
             most, top, ideal = (np.maximum(x, -cost) for x in (most, top, ideal))
-        parts.append(_summed(block, given, most, top, ideal, values, error))
-        amounts.append(found.amounts)
+        parts.append(_summed(block, by_draw, most, top, ideal, values, error))
+        amounts.append(best.amounts)
     merged: dict[str, Any] = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     point = _point(predictive)
     alone = np.ones((1, len(point), 1))

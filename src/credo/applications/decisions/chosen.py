@@ -115,8 +115,8 @@ class Decisions:
             places: their indices, or a mask.
         """
         fields = field_values(self)
-        taken = {name: x[places] for name, x in fields.items() if isinstance(x, np.ndarray)}
-        return dataclasses.replace(self, **taken)
+        selected = {name: x[places] for name, x in fields.items() if isinstance(x, np.ndarray)}
+        return dataclasses.replace(self, **selected)
 
     def realised(self, outcomes: Any, plug_in: bool = False) -> np.ndarray:
         """The utility that the decisions had [n], now that the outcomes are known.
@@ -125,22 +125,22 @@ class Decisions:
             outcomes: what came true: class indices, or numbers [n].
             plug_in: that of acting on the point prediction instead.
         """
-        given = np.asarray(outcomes)
-        if given.shape not in ((len(self),), (len(self), 1)):
-            raise InputError(f"Expected {len(self)} outcomes, one for each decision, got shape {list(given.shape)}.")
-        if given.dtype.kind not in "fiub" or not np.isfinite(given.astype(np.float64)).all():
+        array = np.asarray(outcomes)
+        if array.shape not in ((len(self),), (len(self), 1)):
+            raise InputError(f"Expected {len(self)} outcomes, one for each decision, got shape {list(array.shape)}.")
+        if array.dtype.kind not in "fiub" or not np.isfinite(array.astype(np.float64)).all():
             raise InputError("Outcomes must be finite numbers, or class indices; leave rows without one out.")
-        y = given.reshape(-1).astype(np.float64)
-        taken = self.plug_in if plug_in else self.best
+        y = array.reshape(-1).astype(np.float64)
+        index = self.plug_in if plug_in else self.best
         if isinstance(self.utility, Amount):
             amounts = self.plug_in_amounts if plug_in else self.amounts
-            found = self.utility.of(amounts, y)
-            return found if self.abstain is None else np.where(taken == 0, found, -self.abstain)
+            utility = self.utility.of(amounts, y)
+            return utility if self.abstain is None else np.where(index == 0, utility, -self.abstain)
         count = self.utility.num_classes
         if count is not None and not np.isin(y, np.arange(count)).all():
             raise InputError(f"Outcomes must be class indices from 0 to {count - 1}; encode the labels.")
         each = np.stack([self.utility.of(i, y) for i in range(len(self.actions))], 1)
-        return np.asarray(np.take_along_axis(each, taken[:, None], 1)[:, 0])
+        return np.asarray(np.take_along_axis(each, index[:, None], 1)[:, 0])
 
     def score(self, outcomes: Any, *, against: Decisions | None = None, key: jax.Array | None = None) -> Realised:
         """Realised utility, and how much better than acting on the point prediction; see `score_decisions`."""
@@ -181,12 +181,12 @@ class Decisions:
                 f"  {name:<{wide}}  taken in {share:6.1%}   if always taken {self.values[:, i].mean():.4g} a row"
             )
         if self.amounts is not None and (self.best == 0).any():
-            kept = self.amounts[self.best == 0]
-            lines.append(f"  amounts from {kept.min():.4g} to {kept.max():.4g}, on average {kept.mean():.4g}")
-        known, all_known = self.value_of_parameters.mean(), self.value_of_outcome.mean()
+            amounts = self.amounts[self.best == 0]
+            lines.append(f"  amounts from {amounts.min():.4g} to {amounts.max():.4g}, on average {amounts.mean():.4g}")
+        theta, outcome = self.value_of_parameters.mean(), self.value_of_outcome.mean()
         lines.append(
-            f"Expected utility {self.expected_utility.mean():.4g} a row; to know the parameters would add {known:.4g} "
-            f"(the most that more data could bring), to know the outcomes {all_known:.4g}."
+            f"Expected utility {self.expected_utility.mean():.4g} a row; to know the parameters would add {theta:.4g} "
+            f"(the most that more data could bring), to know the outcomes {outcome:.4g}."
         )
         sure = float((self._of_best(self.chance_best) > 0.95).mean())
         if len(self.actions) > 1:

@@ -87,8 +87,8 @@ def outcomes(
                 "make the utility's argument the target."
             )
         affine = tuple(x[rows, 0] for x in predictive.affine)
-        for own, block in _blocks(predictive, draws, affine, breaks, few, panels):
-            yield slice(start + own.start, start + own.stop), block
+        for within, block in _blocks(predictive, draws, affine, breaks, few, panels):
+            yield slice(start + within.start, start + within.stop), block
         start += count
 
 
@@ -113,24 +113,24 @@ def _blocks(
     step = 2 ** int(np.log2(max(1, min(draws.outputs.shape[1], ATOMS // (number * wide)))))
     for first in range(0, count, step):
         rows = np.minimum(np.arange(first, first + step), count - 1)
-        own = slice(first, min(first + step, count))
-        cut = own.stop - own.start
+        part = slice(first, min(first + step, count))
+        cut = part.stop - part.start
         if kind == "classes":
             mass = _clean(values_of(likelihood, draws._replace(outputs=draws.outputs[:, rows])), cut)
-            yield own, Outcomes(np.arange(mass.shape[-1])[None, None], mass, mass, weights)
+            yield part, Outcomes(np.arange(mass.shape[-1])[None, None], mass, mass, weights)
         elif kind == "counts":
             values, raw = _counts(
                 likelihood, draws._replace(outputs=draws.outputs[:, rows]), low[rows], high[rows], wide
             )
             mass = _clean(raw, cut)
             exact = (high - low)[rows].max() < wide
-            yield own, Outcomes(values[None, :cut], mass, mass if exact else _merged(mass), weights)
+            yield part, Outcomes(values[None, :cut], mass, mass if exact else _merged(mass), weights)
         else:
             shift, scale = (x[rows, None] for x in affine)
             at = jnp.asarray((np.asarray(breaks, np.float64) - shift) / scale, jnp.float32)
             y, fine, coarse = _quadrature(likelihood, draws, rows, at, panels)
             values = (shift + scale * np.asarray(y, np.float64))[:, :cut]
-            yield own, Outcomes(values, _clean(fine, cut), _clean(coarse, cut), weights)
+            yield part, Outcomes(values, _clean(fine, cut), _clean(coarse, cut), weights)
 
 
 def _clean(mass: Any, cut: int) -> np.ndarray:
@@ -172,10 +172,10 @@ def _bin_mass(likelihood: Likelihood, draws: Flat, ends: jax.Array) -> jax.Array
 
 
 def _merged(mass: np.ndarray) -> np.ndarray:
-    """Two bins at a time, at the place of the first."""
-    found = np.zeros_like(mass)
-    found[..., ::2] = mass[..., ::2] + mass[..., 1::2]
-    return found
+    """Two bins at a time, at the first of the two."""
+    merged = np.zeros_like(mass)
+    merged[..., ::2] = mass[..., ::2] + mass[..., 1::2]
+    return merged
 
 
 @partial(jax.jit, static_argnames="panels")

@@ -6,12 +6,12 @@ import dataclasses
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from credo.applications.decisions.chosen import Decisions
 from credo.core.short import fields_in_short
 from credo.errors import InputError
+from credo.evaluation.metrics.arrays import mean
 from credo.evaluation.metrics.bootstrap import Interval, bootstrap
 
 
@@ -80,23 +80,19 @@ def score_decisions(
         >>> y = (x[:, 0] > 0).astype(int)
         >>> model = credo.Model(credo.networks.mlp([]), credo.priors.normal(1.0), credo.likelihoods.bernoulli())
         >>> fit = credo.fit(jax.random.key(0), model, (x, y), "map", steps=300)
-        >>> found = credo.decide(credo.predict(jax.random.key(1), fit, x), [[0, -20], [-1, 0]])
-        >>> bool(found.plug_in.mean() < found.best.mean())
+        >>> decisions = credo.decide(credo.predict(jax.random.key(1), fit, x), [[0, -20], [-1, 0]])
+        >>> bool(decisions.plug_in.mean() < decisions.best.mean())
         True
-        >>> score_decisions(found, y).utility.value < 0
+        >>> score_decisions(decisions, y).utility.value < 0
         True
     """
-    own = decisions.realised(outcomes)
+    ours = decisions.realised(outcomes)
     if against is not None and len(against) != len(decisions):
         raise InputError(f"A comparison needs the same rows, got {len(decisions)} and {len(against)} decisions.")
     other = decisions.realised(outcomes, plug_in=True) if against is None else against.realised(outcomes)
     start = jax.random.key(0) if key is None else key
     first, second, gap = (
-        bootstrap(_average, values, key=start, level=level, resamples=resamples) for values in (own, other, own - other)
+        bootstrap(mean, values, key=start, level=level, resamples=resamples) for values in (ours, other, ours - other)
     )
     words = "the point prediction" if against is None else "the other decisions"
-    return Realised(first, second, gap, float(decisions.expected_utility.mean()), own, words, level)
-
-
-def _average(values: jax.Array, weights: jax.Array) -> jax.Array:
-    return jnp.sum(values * weights) / jnp.sum(weights)
+    return Realised(first, second, gap, float(decisions.expected_utility.mean()), ours, words, level)

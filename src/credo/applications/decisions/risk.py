@@ -106,7 +106,7 @@ def exponential(aversion: float) -> Exponential:
     return Exponential(float(aversion))
 
 
-def risk_of(given: Any) -> Risk:
+def risk_of(risk: Any) -> Risk:
     """A criterion from what a user gave: None or "mean", "cvar:0.1", "exponential:2", or the object itself.
 
     Example:
@@ -114,13 +114,13 @@ def risk_of(given: Any) -> Risk:
         >>> risk_of("cvar:0.1")
         CVaR(share=0.1)
     """
-    if given is None or given == "mean":
+    if risk is None or risk == "mean":
         return Mean()
-    if isinstance(given, Mean | CVaR | Exponential):
-        return given
-    kind, _, number = str(given).partition(":")
+    if isinstance(risk, Mean | CVaR | Exponential):
+        return risk
+    kind, _, number = str(risk).partition(":")
     makers: dict[str, Callable[[float], Risk]] = {"cvar": cvar, "exponential": exponential}
-    words = f'risk is "mean", "cvar:0.1" or "exponential:2" (with your own number), got {given!r}.'
+    words = f'risk is "mean", "cvar:0.1" or "exponential:2" (with your own number), got {risk!r}.'
     if kind.strip().lower() not in makers:
         raise InputError(words)
     try:

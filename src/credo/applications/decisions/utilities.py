@@ -84,8 +84,8 @@ def evaluated(
     """
     try:
         with np.errstate(all="ignore"):
-            found = np.asarray(function(outcomes), np.float64)
-            found = np.broadcast_to(found, np.broadcast_shapes(found.shape, outcomes.shape))
+            values = np.asarray(function(outcomes), np.float64)
+            values = np.broadcast_to(values, np.broadcast_shapes(values.shape, outcomes.shape))
     except InputError:
         raise
     except (TypeError, ValueError, IndexError) as error:
@@ -93,7 +93,7 @@ def evaluated(
             f"The utility {whose} must take an array of outcomes and give a number for each ({error}); use NumPy "
             "functions such as np.where, not if."
         ) from error
-    bad = ~np.isfinite(found)
+    bad = ~np.isfinite(values)
     if bad.any():
         counted = bad if mass is None else bad & (mass > NEGLIGIBLE)
         if counted.any():
@@ -101,8 +101,8 @@ def evaluated(
             raise InputError(
                 f"The utility {whose} is not finite at the outcome {at:.6g}, which has probability; define it there."
             )
-        found = np.where(bad, 0.0, found)
-    return found
+        values = np.where(bad, 0.0, values)
+    return values
 
 
 def class_utility(values: Any, actions: Sequence[Any] | None = None, classes: Sequence[Any] = ()) -> NamedActions:
@@ -140,8 +140,8 @@ def class_utility(values: Any, actions: Sequence[Any] | None = None, classes: Se
     def row(i: int) -> Callable[[np.ndarray], Any]:
         return lambda y: array[i][np.asarray(y).astype(int)]
 
-    known = tuple(str(name) for name in classes)
-    return NamedActions(tuple(names), tuple(map(row, range(len(array)))), classes=known, num_classes=array.shape[1])
+    labels = tuple(str(name) for name in classes)
+    return NamedActions(tuple(names), tuple(map(row, range(len(array)))), classes=labels, num_classes=array.shape[1])
 
 
 def step_utility(rows: Mapping[str, tuple[float, float, float]]) -> NamedActions:
@@ -223,21 +223,21 @@ def checked_bounds(bounds: Any) -> tuple[float, float] | None:
     return low, high
 
 
-def as_utility(given: Any, actions: Any = None, classes: Sequence[Any] = (), bounds: Any = None) -> Utility:
+def as_utility(utility: Any, actions: Any = None, classes: Sequence[Any] = (), bounds: Any = None) -> Utility:
     """A utility from what a user gave; see `credo.decide`."""
-    if isinstance(given, NamedActions | Amount):
-        return given
-    if isinstance(given, Mapping):
-        if not all(callable(f) for f in given.values()):
+    if isinstance(utility, NamedActions | Amount):
+        return utility
+    if isinstance(utility, Mapping):
+        if not all(callable(f) for f in utility.values()):
             raise InputError("A dictionary of utilities maps each action to a function of the outcome.")
-        return NamedActions(tuple(str(name) for name in given), tuple(given.values()))
-    if not callable(given):
-        return class_utility(given, actions, classes)
+        return NamedActions(tuple(str(name) for name in utility), tuple(utility.values()))
+    if not callable(utility):
+        return class_utility(utility, actions, classes)
     if actions is None and bounds is None:
         raise InputError("A function u(action, outcome) needs actions=[…], or bounds=(low, high) for an amount.")
     if actions is None:
-        return Amount(given, checked_bounds(bounds))
-    return NamedActions(tuple(str(a) for a in actions), tuple(partial(given, a) for a in actions))
+        return Amount(utility, checked_bounds(bounds))
+    return NamedActions(tuple(str(a) for a in actions), tuple(partial(utility, a) for a in actions))
 
 
 def with_abstain(utility: NamedActions, cost: float, right: float | None = None) -> NamedActions:

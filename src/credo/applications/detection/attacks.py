@@ -27,8 +27,8 @@ class Attack:
 
     - "fgsm": one step of size ε, δ = ε sign(∇L) ("linf") or ε ∇L/‖∇L‖ ("l2"). Goodfellow, Shlens and Szegedy (2015),
       Explaining and harnessing adversarial examples.
-    - "pgd": `steps` steps of size α, each back into the ball: δ ← Π(δ + α sign(∇L)). With fixed draws the place of
-      largest loss on the way is taken. Madry et al. (2018), Towards deep learning models resistant to adversarial
+    - "pgd": `steps` steps of size α, each back into the ball: δ ← Π(δ + α sign(∇L)). With fixed draws the result is
+      the point of largest loss on the way. Madry et al. (2018), Towards deep learning models resistant to adversarial
       attacks.
     - "noise": a random δ of the same size, as a control: ε times random signs, or a random direction of length ε.
 
@@ -38,7 +38,7 @@ class Attack:
         norm: "linf" (largest entry) or "l2" (Euclidean length, over all entries of a row).
         steps: of "pgd".
         step_size: α of "pgd"; 2.5 ε/steps where None.
-        random_start: "pgd" starts at a random place in the ball.
+        random_start: "pgd" starts at a random point of the ball.
         through: "predictive", an attacker who knows the posterior; or "mean", who knows the network at its mean alone.
         draws: "fixed", the same draws of θ in every step; or "fresh" ones, the expectation over transformation of
             Athalye et al. (2018).
@@ -61,8 +61,8 @@ class Attack:
     box: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
-        known = {"kind": KINDS, "norm": NORMS, "through": ("predictive", "mean"), "draws": ("fixed", "fresh")}
-        for name, values in known.items():
+        allowed = {"kind": KINDS, "norm": NORMS, "through": ("predictive", "mean"), "draws": ("fixed", "fresh")}
+        for name, values in allowed.items():
             if vars(self)[name] not in values:
                 words = ", ".join(f'"{v}"' for v in values)
                 raise InputError(f"{name} of an attack is one of {words}; got {vars(self)[name]!r}.")
@@ -168,8 +168,8 @@ def attack(
         >>> x = np.random.default_rng(0).normal(size=(100, 2)).astype("float32")
         >>> model = credo.Model(credo.networks.mlp([]), credo.priors.normal(1.0), credo.likelihoods.bernoulli())
         >>> fit = credo.fit(jax.random.key(0), model, (x, x[:, 0] > 0), "map", steps=200)
-        >>> found = credo.applications.detection.attack(jax.random.key(1), fit, x, x[:, 0] > 0, "fgsm:0.5")
-        >>> found.success_rate > 0.2, round(float(found.linf.max()), 4)
+        >>> attacked = credo.applications.detection.attack(jax.random.key(1), fit, x, x[:, 0] > 0, "fgsm:0.5")
+        >>> attacked.success_rate > 0.2, round(float(attacked.linf.max()), 4)
         (True, 0.5)
     """
     how = Attack.parse(how) if isinstance(how, str) else how
@@ -185,17 +185,17 @@ def attack(
     if how.box is not None and not (how.box[0] <= x.min() and x.max() <= how.box[1]):
         raise InputError(f"Inputs lie in [{x.min():g}, {x.max():g}], outside of the box {how.box}: scale them first.")
     true = _classes(likelihood, labels, len(x), "labels")
-    wanted = None if aim is None else _classes(likelihood, np.broadcast_to(aim, (len(x),)), len(x), "aim")
+    aims = None if aim is None else _classes(likelihood, np.broadcast_to(aim, (len(x),)), len(x), "aim")
     key_attack, key_predict = jax.random.split(key)
-    moved = _moved(key_attack, fit, x, true if wanted is None else wanted, how, wanted is not None, num_samples, mode,
+    moved = _moved(key_attack, fit, x, true if aims is None else aims, how, aims is not None, num_samples, mode,
                    rows_at_once)  # fmt: skip
     before, after = (
         predict(key_predict, fit, rows, num_samples=num_samples, mode=mode).probs.argmax(1) for rows in (x, moved)
     )
-    able = before == true if wanted is None else before != wanted
-    success = able & (after != true if wanted is None else after == wanted)
+    eligible = before == true if aims is None else before != aims
+    success = eligible & (after != true if aims is None else after == aims)
     change = (moved - x).reshape(len(x), -1)
-    return Attacked(how, moved, success, able, before, after, np.abs(change).max(1), np.linalg.norm(change, axis=1))
+    return Attacked(how, moved, success, eligible, before, after, np.abs(change).max(1), np.linalg.norm(change, axis=1))
 
 
 def _classes(likelihood: Any, labels: Any, rows: int, name: str) -> np.ndarray:
@@ -227,11 +227,11 @@ def _moved(
     width = min(most, bucket(len(x)))
     parts = []
     for first in tracked(range(0, len(x), width), str(how), len(x), lambda first: min(width, len(x) - first)):
-        rows, own = (pad_rows(a[first : first + width], width) for a in (x, classes))
+        rows, labels = (pad_rows(a[first : first + width], width) for a in (x, classes))
         keys = (key_draws, jax.random.fold_in(key_start, first))
         try:
-            found = climb(
-                keys, posterior, fit.model, rows, own, numbers, steps=steps, num=num, norm=how.norm,
+            attacked = climb(
+                keys, posterior, fit.model, rows, labels, numbers, steps=steps, num=num, norm=how.norm,
                 fresh=how.draws == "fresh", best=pgd and how.draws == "fixed",
             )  # fmt: skip
         except ValueError as error:
@@ -241,5 +241,5 @@ def _moved(
                 f"{type(posterior).__name__} computes its outputs on the host, so that the predictive has no gradients "
                 "to follow: attack another fit and score this one on the attacked inputs."
             ) from error
-        parts.append(np.asarray(found)[: len(x) - first])
+        parts.append(np.asarray(attacked)[: len(x) - first])
     return np.concatenate(parts)

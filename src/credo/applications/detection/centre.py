@@ -59,20 +59,20 @@ def fewer(key: jax.Array, posterior: Any, num: int | None) -> Any:
     """The posterior with other stored draws in each call, where it stores more than are asked for.
 
     `outputs` takes evenly spaced ones whatever its key; where draws are made afresh nothing needs doing. Weighted draws
-    are taken by the weight of their place, which every chain shares.
+    are taken by the weight of their position along the chain, which all chains share.
     """
     if isinstance(posterior, SubsetPosterior):
         return dataclasses.replace(posterior, inner=fewer(key, posterior.inner, num))
     if not isinstance(posterior, Samples) or posterior.num_draws(num)[1] == posterior.available:
         return posterior
-    wanted, weights = posterior.num_draws(num)[1], posterior.weights
+    count, weights = posterior.num_draws(num)[1], posterior.weights
     if weights is None:
-        chosen = jax.random.permutation(key, posterior.available)[:wanted]
+        index = jax.random.permutation(key, posterior.available)[:count]
     else:
-        places = jax.scipy.special.logsumexp(weights, axis=0)
-        chosen = jax.random.categorical(key, places, shape=(wanted,))
-        weights = weights[:, chosen] - places[chosen]
-    params = jax.tree.map(lambda x: x[:, chosen], posterior.params)
+        log_probs = jax.scipy.special.logsumexp(weights, axis=0)
+        index = jax.random.categorical(key, log_probs, shape=(count,))
+        weights = weights[:, index] - log_probs[index]
+    params = jax.tree.map(lambda x: x[:, index], posterior.params)
     return dataclasses.replace(posterior, params=params, weights=weights)
 
 

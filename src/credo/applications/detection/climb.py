@@ -39,7 +39,7 @@ def climb(
     numbers: tuple[jax.Array, ...], *, steps: int, num: int | None, norm: str, fresh: bool, best: bool,
 ) -> jax.Array:  # fmt: skip
     """x' after `steps` steps; `numbers` are ε, the step's size, that of the random start, the box, and the sign of the
-    loss (−1 where the classes are to be reached rather than left). With `best`, the place of largest loss on the way.
+    loss (−1 where the classes are to be reached rather than left). With `best`, the point of largest loss on the way.
     """
     epsilon, size, start, low, high, sign = numbers
     key_draws, key_start = keys
@@ -52,21 +52,21 @@ def climb(
         # The inputs lie in the box, so clipping to it afterwards can only make δ smaller.
         return jnp.clip(x + into_ball(delta, epsilon, norm), low, high)
 
-    def better(kept: tuple[jax.Array, jax.Array], moved: jax.Array, each: jax.Array) -> tuple[jax.Array, jax.Array]:
-        more = each > kept[1]
-        return jnp.where(_wide(more, x), moved, kept[0]), jnp.where(more, each, kept[1])
+    def better(top: tuple[jax.Array, jax.Array], moved: jax.Array, each: jax.Array) -> tuple[jax.Array, jax.Array]:
+        more = each > top[1]
+        return jnp.where(_wide(more, x), moved, top[0]), jnp.where(more, each, top[1])
 
     def step(carry: tuple[jax.Array, Any], index: jax.Array) -> tuple[tuple[jax.Array, Any], None]:
-        moved, kept = carry
+        moved, top = carry
         key = jax.random.fold_in(key_draws, index) if fresh else key_draws
         (_, each), uphill = jax.value_and_grad(loss, has_aux=True)(moved, key)
-        kept = better(kept, moved, each) if best else kept
-        return (inside(moved - x + size * direction(uphill, norm)), kept), None
+        top = better(top, moved, each) if best else top
+        return (inside(moved - x + size * direction(uphill, norm)), top), None
 
     begin = inside(random_start(key_start, x, start, norm))
-    kept: Any = (x, loss(x, key_draws)[1]) if best else None
-    (moved, kept), _ = jax.lax.scan(step, (begin, kept), jnp.arange(steps))
-    return better(kept, moved, loss(moved, key_draws)[1])[0] if best else moved
+    top: Any = (x, loss(x, key_draws)[1]) if best else None
+    (moved, top), _ = jax.lax.scan(step, (begin, top), jnp.arange(steps))
+    return better(top, moved, loss(moved, key_draws)[1])[0] if best else moved
 
 
 @partial(jax.jit, static_argnames="norm")

@@ -85,8 +85,8 @@ class Detection:
         return plot([self, *others], names)
 
 
-def _percent(found: Interval) -> str:
-    return f"{100 * found.value:.1f} % ({100 * found.low:.1f} to {100 * found.high:.1f})"
+def _percent(interval: Interval) -> str:
+    return f"{100 * interval.value:.1f} % ({100 * interval.low:.1f} to {100 * interval.high:.1f})"
 
 
 class DetectorDifference(NamedTuple):
@@ -115,10 +115,10 @@ def detect(
     level: float = 0.9,
     resamples: int = 1000,
 ) -> Detection:
-    """How well a model notices inputs that are not like those it knows.
+    """How well a model notices inputs that are not like those it was trained on.
 
-    The threshold t is the smallest score with a share of at most `max_fpr` of clean validation rows above it; then
-    TPR = P(s(x₊) > t) and the FPR on clean test rows, which is what it is and not what was asked for.
+    The threshold t is the smallest score with a share of at most `max_fpr` of clean validation rows above it. Then
+    TPR = P(s(x₊) > t); the FPR is measured on clean test rows and may differ from `max_fpr`.
 
     Args:
         key: a JAX key, for draws of θ and the bootstrap.
@@ -139,15 +139,15 @@ def detect(
         >>> x = np.random.default_rng(0).normal(size=(200, 1)).astype("float32")
         >>> model = credo.Model(credo.networks.mlp([]), credo.priors.normal(1.0), credo.likelihoods.gaussian(0.1))
         >>> fit = credo.fit(jax.random.key(0), model, (x, x[:, 0]), "laplace", steps=300)
-        >>> found = credo.applications.detection.detect(jax.random.key(1), fit, x[:100], x[100:], x[:100] + 9)
-        >>> found.tpr.value, found.fpr.value < 0.15
+        >>> detection = credo.applications.detection.detect(jax.random.key(1), fit, x[:100], x[100:], x[:100] + 9)
+        >>> detection.tpr.value, detection.fpr.value < 0.15
         (1.0, True)
     """
     key_draws, key_boot = jax.random.split(key)
-    chosen = score or default_score(fit.model.likelihood)
+    name = score or default_score(fit.model.likelihood)
 
     def scores(inputs: Any) -> np.ndarray:
-        return suspicion(predict(key_draws, fit, inputs, num_samples=num_samples, mode=mode), chosen)
+        return suspicion(predict(key_draws, fit, inputs, num_samples=num_samples, mode=mode), name)
 
     clean, rows = scores(clean_test), None
     if isinstance(positives, Attacked):
@@ -157,11 +157,11 @@ def detect(
                 "rows of clean_test."
             )
         rows = np.flatnonzero(positives.success)
-        found = scores(positives.inputs[rows]) if len(rows) else np.empty(0)
+        positive = scores(positives.inputs[rows]) if len(rows) else np.empty(0)
     else:
-        found = scores(positives)
+        positive = scores(positives)
     return detection_of(
-        key_boot, scores(clean_validation), clean, found, rows=rows, score=chosen, max_fpr=max_fpr, level=level,
+        key_boot, scores(clean_validation), clean, positive, rows=rows, score=name, max_fpr=max_fpr, level=level,
         resamples=resamples,
     )  # fmt: skip
 
@@ -170,7 +170,7 @@ def detection_of(
     key: jax.Array, validation: Any, clean: Any, positive: Any, *, rows: Any = None, score: str = "score",
     max_fpr: float = 0.05, level: float = 0.9, resamples: int = 1000,
 ) -> Detection:  # fmt: skip
-    """`detect` from scores that are known already.
+    """`detect` from scores that were computed before.
 
     Args:
         key: a JAX key for the bootstrap.
@@ -181,17 +181,17 @@ def detection_of(
     Example:
         >>> import jax, credo, numpy as np
         >>> clean, positive = np.arange(100.0), np.arange(90.0, 190)
-        >>> found = credo.applications.detection.detection_of(jax.random.key(0), clean, clean, positive)
-        >>> found.threshold, found.tpr.value, found.fpr.value
+        >>> detection = credo.applications.detection.detection_of(jax.random.key(0), clean, clean, positive)
+        >>> detection.threshold, detection.tpr.value, detection.fpr.value
         (94.0, 0.95, 0.05)
     """
     validation, clean = checked_scores(validation, "validation"), checked_scores(clean, "clean")
     positive = np.asarray(positive, np.float64)
-    places = None if rows is None else np.asarray(rows, int)
+    origins = None if rows is None else np.asarray(rows, int)
     at = threshold(validation, max_fpr)
-    measured = rates(Columns(clean, positive, places, at), key, level, resamples)
+    measured = rates(Columns(clean, positive, origins, at), key, level, resamples)
     return Detection(
-        score, at, max_fpr, measured["tpr"], measured["fpr"], measured["auroc"], validation, clean, positive, places
+        score, at, max_fpr, measured["tpr"], measured["fpr"], measured["auroc"], validation, clean, positive, origins
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from credo.core.checks import share
 from credo.errors import InputError
-from credo.evaluation.metrics.bootstrap import Interval
+from credo.evaluation.metrics.bootstrap import Interval, defined_quantiles
 
 
 class Roc(NamedTuple):
@@ -28,8 +28,8 @@ def roc(clean: Any, positive: Any) -> Roc:
 
     Example:
         >>> import credo
-        >>> found = credo.applications.detection.roc([0.1, 0.4], [0.4, 0.9])
-        >>> found.fpr.tolist(), found.tpr.tolist()
+        >>> curve = credo.applications.detection.roc([0.1, 0.4], [0.4, 0.9])
+        >>> curve.fpr.tolist(), curve.tpr.tolist()
         ([0.0, 0.0, 0.5, 1.0], [0.0, 0.5, 1.0, 1.0])
     """
     low, high = checked_scores(clean, "clean"), checked_scores(positive, "positive")
@@ -79,7 +79,7 @@ class Columns:
 
     def __init__(self, clean: np.ndarray, positive: np.ndarray, rows: np.ndarray | None, at: float):
         self.images = len(clean) if rows is not None else len(clean) + len(positive)
-        self.own = rows if rows is not None else len(clean) + np.arange(len(positive))
+        self.owners = rows if rows is not None else len(clean) + np.arange(len(positive))
         self.order = np.argsort(clean, kind="stable")
         ordered = clean[self.order]
         self.left, self.right = (np.searchsorted(ordered, positive, side=side) for side in ("left", "right"))
@@ -87,13 +87,13 @@ class Columns:
 
     def rates(self, weights: np.ndarray) -> np.ndarray:
         """AUROC, TPR and FPR under weights of images; NaN for a group without rows."""
-        own, clean = weights[self.own], weights[self.order]
+        positive, clean = weights[self.owners], weights[self.order]
         below = np.concatenate([[0.0], np.cumsum(clean)])
-        found, total = own.sum(), below[-1]
-        if not found or not total:
+        mass, total = positive.sum(), below[-1]
+        if not mass or not total:
             return np.array([np.nan, np.nan, clean @ self.false / total if total else np.nan])
-        area = own @ (below[self.left] + below[self.right]) / (2 * found * total)
-        return np.array([area, own @ self.caught / found, clean @ self.false / total])
+        area = positive @ (below[self.left] + below[self.right]) / (2 * mass * total)
+        return np.array([area, positive @ self.caught / mass, clean @ self.false / total])
 
 
 def _bootstrap(
@@ -105,23 +105,22 @@ def _bootstrap(
         raise InputError(f"resamples must be at least 1, got {resamples}.")
     rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).ravel().tolist())
     value = function(np.ones(images))
-    drawn = np.array(
+    resampled = np.array(
         [
             function(np.bincount(rng.integers(images, size=images), minlength=images).astype(float))
             for _ in range(resamples)
         ]
     )
-    found = {}
-    for i, name in enumerate(("auroc", "tpr", "fpr")):
-        known = drawn[~np.isnan(drawn[:, i]), i]
-        ends = np.quantile(known, (0.5 - level / 2, 0.5 + level / 2)) if len(known) else (np.nan, np.nan)
-        found[name] = Interval(float(value[i]), float(ends[0]), float(ends[1]))
-    return found
+    tails = (0.5 - level / 2, 0.5 + level / 2)
+    return {
+        name: Interval(float(value[i]), *defined_quantiles(resampled[:, i], tails))
+        for i, name in enumerate(("auroc", "tpr", "fpr"))
+    }
 
 
-def rates(found: Columns, key: jax.Array, level: float, resamples: int) -> dict[str, Interval]:
-    """AUROC, TPR and FPR with intervals by the bootstrap over images, the threshold held where it is."""
-    return _bootstrap(found.rates, found.images, key, level, resamples)
+def rates(columns: Columns, key: jax.Array, level: float, resamples: int) -> dict[str, Interval]:
+    """AUROC, TPR and FPR with intervals by the bootstrap over images, at a fixed threshold."""
+    return _bootstrap(columns.rates, columns.images, key, level, resamples)
 
 
 def gaps(one: Columns, other: Columns, key: jax.Array, level: float, resamples: int) -> dict[str, Interval]:

@@ -34,12 +34,12 @@ class Study:
 
     @staticmethod
     def of(
-        key: jax.Array, kept: dict[str, dict[str, Scores]], hows: dict[str, Attack | None], scores: list[str],
+        key: jax.Array, measured: dict[str, dict[str, Scores]], hows: dict[str, Attack | None], scores: list[str],
         baseline: str, *, max_fpr: float, level: float, resamples: int,
     ) -> "Study":  # fmt: skip
         """The table of scores by model and attack; those of the attack "" are the clean ones."""
         detections = {}
-        for model, cells in kept.items():
+        for model, cells in measured.items():
             for name in hows:
                 for score in scores:
                     clean, cell = cells[""], cells[name]
@@ -50,17 +50,17 @@ class Study:
                         max_fpr=max_fpr, level=level, resamples=resamples,
                     )  # fmt: skip
         lines = []
-        for (model, name, score), found in detections.items():
-            how, cell = hows[name], kept[model][name]
+        for (model, name, score), detection in detections.items():
+            how, cell = hows[name], measured[model][name]
             line: dict[str, Any] = {
                 "model": model, "attack": name if how is None else how.kind,
                 "epsilon": None if how is None else how.epsilon, "name": name, "score": score,
-                "success_rate": _success(cell), "positives": len(found.positive), "threshold": found.threshold,
+                "success_rate": _success(cell), "positives": len(detection.positive), "threshold": detection.threshold,
             }  # fmt: skip
             for measure in ("tpr", "fpr", "auroc"):
-                interval = vars(found)[measure]
+                interval = vars(detection)[measure]
                 line |= {measure: interval.value, f"{measure}_low": interval.low, f"{measure}_high": interval.high}
-            line |= _verdicts(key, found, detections[baseline, name, score], model == baseline, level, resamples)
+            line |= _verdicts(key, detection, detections[baseline, name, score], model == baseline, level, resamples)
             lines.append(line)
         return Study(baseline, lines, detections)
 
@@ -95,14 +95,14 @@ def _success(cell: Scores) -> float | None:
 
 
 def _verdicts(
-    key: jax.Array, found: Detection, base: Detection, same: bool, level: float, resamples: int
+    key: jax.Array, detection: Detection, base: Detection, same: bool, level: float, resamples: int
 ) -> dict[str, Any]:
     """Against the baseline: the verdict, the difference and its ends, for each measure; None for itself."""
-    blank = same or len(found.positive) == 0 or len(base.positive) == 0
-    told = None if blank else gaps(found.columns, base.columns, key, level, resamples)
+    blank = same or len(detection.positive) == 0 or len(base.positive) == 0
+    differences = None if blank else gaps(detection.columns, base.columns, key, level, resamples)
     line: dict[str, Any] = {}
     for measure in MEASURES:
-        gap = (None, None, None) if told is None else tuple(told[measure])
-        line[f"against_{measure}"] = None if told is None else verdict(told[measure])
+        gap = (None, None, None) if differences is None else tuple(differences[measure])
+        line[f"against_{measure}"] = None if differences is None else verdict(differences[measure])
         line |= dict(zip((f"gap_{measure}", f"gap_{measure}_low", f"gap_{measure}_high"), gap))
     return line

@@ -47,9 +47,9 @@ def suspicion(predictive: Predictive, score: str | None = None) -> np.ndarray:
         True
     """
     score = score or default_score(predictive)
-    known = scores_for(predictive)
-    if score not in known:
-        raise InputError(f"Unknown score {score!r} for {predictive.kind} targets; choose one of {', '.join(known)}.")
+    names = scores_for(predictive)
+    if score not in names:
+        raise InputError(f"Unknown score {score!r} for {predictive.kind} targets; choose one of {', '.join(names)}.")
     if predictive.kind == "classes":
         if score == "max_probability":
             # The sum of the others: 1 − p is 0 in single precision for all predictions that are sure.

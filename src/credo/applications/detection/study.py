@@ -65,10 +65,10 @@ def study(
         >>> y = (x[:, 0] > 0).astype(int)
         >>> model = credo.Model(credo.networks.mlp([]), credo.priors.normal(1.0), credo.likelihoods.bernoulli())
         >>> fit = credo.fit(jax.random.key(0), model, (x, y), "map", steps=100)
-        >>> found = credo.applications.detection.study(
+        >>> table = credo.applications.detection.study(
         ...     jax.random.key(1), {"map": fit}, x[:150], x[150:], y[150:], attacks=["fgsm:0.5"], scores=["entropy"]
         ... )
-        >>> [row["attack"] for row in found.rows]
+        >>> [row["attack"] for row in table.rows]
         ['fgsm']
     """
     hows = [Attack.parse(how) if isinstance(how, str) else how for how in attacks]
@@ -87,34 +87,34 @@ def study(
     }  # fmt: skip
     with open_store(folder, "study.json", "a study", settings) as store:
         key_draws, key_attack, key_boot = jax.random.split(key, 3)
-        kept: dict[str, dict[str, dict[str, np.ndarray]]] = {}
+        measured: dict[str, dict[str, dict[str, np.ndarray]]] = {}
         for model, fit in fits.items():
 
-            def measured(inputs: Any, fit: Any = fit) -> dict[str, np.ndarray]:
+            def measure(inputs: Any, fit: Any = fit) -> dict[str, np.ndarray]:
                 predictive = predict(key_draws, fit, inputs, num_samples=num_samples)
                 return {score: suspicion(predictive, score) for score in scores}
 
-            clean = {f"validation {k}": v for k, v in measured(clean_validation).items()} | measured(clean_test)
-            kept[model] = {"": _same(store, model, clean)}
+            clean = {f"validation {k}": v for k, v in measure(clean_validation).items()} | measure(clean_test)
+            measured[model] = {"": _same(store, model, clean)}
             for how, name in [*zip(hows, names), *((None, name) for name in others)]:
                 # Not all of an attack's settings are in its name, and a record is read only where all are the same.
                 cell = name if how is None else f"{name} {hashlib.sha256(repr(how).encode()).hexdigest()[:8]}"
-                before = store.read(f"{model}--{cell}")
-                if before is not None:
-                    kept[model][name] = before[1]
+                stored = store.read(f"{model}--{cell}")
+                if stored is not None:
+                    measured[model][name] = stored[1]
                 elif how is None:
-                    kept[model][name] = measured(others[name])
+                    measured[model][name] = measure(others[name])
                 else:
-                    found = attack(key_attack, fit, clean_test, labels, how, num_samples=num_samples,
+                    hit = attack(key_attack, fit, clean_test, labels, how, num_samples=num_samples,
                                    rows_at_once=rows_at_once)  # fmt: skip
-                    kept[model][name] = measured(found.inputs) | {"success": found.success, "open": found.open}
-                if before is None:
-                    store.write(f"{model}--{cell}", {}, kept[model][name])
+                    measured[model][name] = measure(hit.inputs) | {"success": hit.success, "open": hit.open}
+                if stored is None:
+                    store.write(f"{model}--{cell}", {}, measured[model][name])
                 if callback is not None:
                     callback(model, name)
         table = Study.of(
-            key_boot, kept, dict(zip(names, [*hows, *(None for _ in others)])), list(scores), first, max_fpr=max_fpr,
-            level=level, resamples=resamples,
+            key_boot, measured, dict(zip(names, [*hows, *(None for _ in others)])), list(scores), first,
+            max_fpr=max_fpr, level=level, resamples=resamples,
         )  # fmt: skip
         for note in store.notes:
             warnings.warn(note, RuntimeWarning, stacklevel=2)
@@ -124,18 +124,18 @@ def study(
 
 def _same(store: Store, model: str, clean: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Clean scores are computed each time: where they differ from those kept, the model is another one."""
-    before = store.read(f"{model}--clean")
-    if before is None:
+    stored = store.read(f"{model}--clean")
+    if stored is None:
         store.write(f"{model}--clean", {}, clean)
         return clean
-    if any(not np.allclose(before[1].get(k, np.nan), v, rtol=1e-3, atol=1e-4) for k, v in clean.items()):
+    if any(not np.allclose(stored[1].get(k, np.nan), v, rtol=1e-3, atol=1e-4) for k, v in clean.items()):
         raise InputError(f"{store.folder} holds scores of another model named {model!r}: name another folder.")
-    return before[1]
+    return stored[1]
 
 
 def _digest(*trees: Any) -> str:
     """A fingerprint of the data: a record belongs to them."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for x in jax.tree.leaves(trees):
-        found.update(np.ascontiguousarray(x).tobytes())
-    return found.hexdigest()[:16]
+        digest.update(np.ascontiguousarray(x).tobytes())
+    return digest.hexdigest()[:16]

@@ -28,12 +28,12 @@ def quantile_over(draws: np.ndarray, log_weights: np.ndarray | None, level: floa
         return np.quantile(draws, level, axis=0)
     flat = draws.reshape(len(draws), -1)
     weights = _weights(log_weights)
-    order = np.argsort(flat, axis=0, kind="stable")
-    found = []
-    for column, places in zip(flat.T, order.T):
-        mass = weights[places]
-        found.append(np.interp(level, np.cumsum(mass) - mass / 2, column[places]))
-    return np.reshape(found, draws.shape[1:])
+    orders = np.argsort(flat, axis=0, kind="stable")
+    quantiles = []
+    for column, order in zip(flat.T, orders.T):
+        mass = weights[order]
+        quantiles.append(np.interp(level, np.cumsum(mass) - mass / 2, column[order]))
+    return np.reshape(quantiles, draws.shape[1:])
 
 
 def _weights(log_weights: np.ndarray) -> np.ndarray:

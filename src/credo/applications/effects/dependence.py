@@ -115,19 +115,19 @@ def partial_dependence(
     check_level(level)
     rows = thin_rows(table_inputs(fit, inputs), most_rows)
     columns = _columns(feature, rows.shape[1])
-    chosen = grid_of(np.asarray(inputs)[:, list(columns)]) if grid is None else as_grid(grid, len(columns))
-    return curves(key, fit, rows, [(columns, chosen)], num_samples, level)[0]
+    grid = grid_of(np.asarray(inputs)[:, list(columns)]) if grid is None else as_grid(grid, len(columns))
+    return curves(key, fit, rows, [(columns, grid)], num_samples, level)[0]
 
 
 def curves(
-    key: jax.Array, fit: Any, rows: np.ndarray, wanted: Sequence[tuple[tuple[int, ...], Grid]], num: int, level: float
+    key: jax.Array, fit: Any, rows: np.ndarray, inputs: Sequence[tuple[tuple[int, ...], Grid]], num: int, level: float
 ) -> list[PartialDependence]:
     """The partial dependence on each of several inputs, by one program: all grids are padded to the longest.
 
     Args:
         key, fit, level: as in `partial_dependence`.
         rows: the rows that are averaged over.
-        wanted: columns and grid of each input.
+        inputs: columns and grid of each input.
         num: draws of θ.
     """
     if num < 1:
@@ -135,20 +135,20 @@ def curves(
     posterior, model = fit.posterior, fit.model
     members, each = posterior.num_draws(num)
     per_point = 16 * members * each * len(rows)
-    points = max(1, min(max(len(grid) for _, grid in wanted), CHUNK_BYTES // per_point))
-    blocks = [_block(rows, columns, grid, at, points) for columns, grid in wanted for at in range(0, len(grid), points)]
+    points = max(1, min(max(len(grid) for _, grid in inputs), CHUNK_BYTES // per_point))
+    blocks = [_block(rows, columns, grid, at, points) for columns, grid in inputs for at in range(0, len(grid), points)]
     means, weights = _means(key, posterior, model, blocks, num, points)
     log_weights = None if weights is None else np.asarray(weights, np.float64).ravel()
-    found = []
-    for columns, grid in wanted:
+    results = []
+    for columns, grid in inputs:
         parts = [next(means) for _ in range(0, len(grid), points)]
-        whole = np.concatenate(parts, 2)[:, :, : len(grid)].astype(np.float64)
-        whole = whole.reshape(-1, *whole.shape[2:])
+        curve = np.concatenate(parts, 2)[:, :, : len(grid)].astype(np.float64)
+        curve = curve.reshape(-1, *curve.shape[2:])
         if model.likelihood.kind == "classes":  # rounding of a mean leaves [0, 1]
-            whole = np.clip(whole, 0.0, 1.0)
+            curve = np.clip(curve, 0.0, 1.0)
         flat = model.likelihood.kind != "classes" and fit.target_shape == ()
-        found.append(PartialDependence(columns, grid, whole[..., 0] if flat else whole, log_weights, level))
-    return found
+        results.append(PartialDependence(columns, grid, curve[..., 0] if flat else curve, log_weights, level))
+    return results
 
 
 def _means(
@@ -162,8 +162,8 @@ def _means(
 
         return iter(in_pieces(at, posterior, num, blocks)), posterior.chosen_weights(num)
     posterior = jax.device_put(posterior.joint_at(block() for block in blocks))
-    made = [_row_means(key, posterior, model, block(), num, points) for block in blocks]
-    return (np.asarray(means) for means, _ in made), made[0][1]
+    results = [_row_means(key, posterior, model, block(), num, points) for block in blocks]
+    return (np.asarray(means) for means, _ in results), results[0][1]
 
 
 @partial(jax.jit, static_argnames=("num", "points"))
@@ -207,8 +207,8 @@ def thin_rows(rows: np.ndarray, most: int) -> np.ndarray:
         raise InputError(f"most_rows must be at least 1, got {most}.")
     if len(rows) <= most:
         return rows
-    places = (np.arange(most) + np.random.default_rng(0).random(most)) * (len(rows) / most)
-    return rows[places.astype(int)]
+    positions = (np.arange(most) + np.random.default_rng(0).random(most)) * (len(rows) / most)
+    return rows[positions.astype(int)]
 
 
 def check_level(level: float) -> None:
@@ -217,7 +217,7 @@ def check_level(level: float) -> None:
 
 
 def _columns(feature: Any, width: int) -> tuple[int, ...]:
-    found = tuple(int(i) for i in np.atleast_1d(np.asarray(feature)))
-    if not found or len(set(found)) < len(found) or not all(0 <= i < width for i in found):
+    columns = tuple(int(i) for i in np.atleast_1d(np.asarray(feature)))
+    if not columns or len(set(columns)) < len(columns) or not all(0 <= i < width for i in columns):
         raise InputError(f"feature is a column between 0 and {width - 1}, or several of them, got {feature!r}.")
-    return found
+    return columns

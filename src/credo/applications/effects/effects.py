@@ -110,12 +110,12 @@ class Effects:
 
     def sentences(self) -> list[str]:
         """What the table does not say."""
-        said = [self.note] if self.note else []
+        lines = [self.note] if self.note else []
         if self.linear is not None:
-            said.append(
+            lines.append(
                 f"That there is no hidden node, so that all effects are linear, has probability {self.linear:.2g}."
             )
-        return said
+        return lines
 
     def __str__(self) -> str:
         table = self.table().loc[self.order].to_string(float_format=lambda x: f"{x:.3g}")
@@ -163,32 +163,33 @@ def effects(
         >>> x = np.random.default_rng(0).normal(size=(60, 2))
         >>> model = credo.Model(credo.networks.mlp([]), credo.priors.normal(1.0), credo.likelihoods.gaussian(0.1))
         >>> fit = credo.fit(jax.random.key(0), model, (x, 2 * x[:, 0]), "map", steps=500)
-        >>> found = effects(jax.random.key(1), fit, names=["dose", "age"])
-        >>> found.order
+        >>> result = effects(jax.random.key(1), fit, names=["dose", "age"])
+        >>> result.order
         ['dose', 'age']
-        >>> found.matters is None
+        >>> result.matters is None
         True
     """
     check_level(level)
-    given = training_inputs(fit, max(most_rows, 1)) if inputs is None else inputs
-    if given is None:
+    if inputs is None:
+        inputs = training_inputs(fit, max(most_rows, 1))
+    if inputs is None:
         raise InputError("A loaded fit has no rows: give the inputs to average over, such as the training inputs.")
-    rows = table_inputs(fit, given)
-    found = _groups(names, groups or {}, rows.shape[1])
-    unknown = set(grids or {}) - set(found)
+    rows = table_inputs(fit, inputs)
+    features = _groups(names, groups or {}, rows.shape[1])
+    unknown = set(grids or {}) - set(features)
     if unknown:
         raise InputError(f"grids names the input {min(unknown)!r}, which is not there.")
-    wanted = []
-    for name, columns in found.items():
-        own = (grids or {}).get(name)
-        chosen = grid_of(rows[:, list(columns)], most_points) if own is None else as_grid(own, len(columns))
-        wanted.append((columns, chosen))
-    made = dict(zip(found, curves(key, fit, thin_rows(rows, most_rows), wanted, num_samples, level)))
-    matters = chances(fit, list(found.values()))
+    requests = []
+    for name, columns in features.items():
+        grid = (grids or {}).get(name)
+        grid = grid_of(rows[:, list(columns)], most_points) if grid is None else as_grid(grid, len(columns))
+        requests.append((columns, grid))
+    dependences = dict(zip(features, curves(key, fit, thin_rows(rows, most_rows), requests, num_samples, level)))
+    matters = chances(fit, list(features.values()))
     labels = tuple(str(name) for name in outputs)
-    if labels and np.atleast_3d(next(iter(made.values())).draws).shape[2] != len(labels):
+    if labels and np.atleast_3d(next(iter(dependences.values())).draws).shape[2] != len(labels):
         raise InputError(f"There are {len(labels)} names of outputs, which are not as many as the outputs.")
-    return Effects(made, matters, linear_chance(fit), labels, "" if matters is not None else HOW)
+    return Effects(dependences, matters, linear_chance(fit), labels, "" if matters is not None else HOW)
 
 
 def linear_chance(fit: Any) -> float | None:
@@ -206,12 +207,12 @@ def _groups(names: Sequence[str] | None, groups: Mapping[str, Sequence[int]], wi
     labels = [f"input {i + 1}" for i in range(width)] if names is None else [str(name) for name in names]
     if len(labels) != width:
         raise InputError(f"There are {width} columns but {len(labels)} names; name each column.")
-    together = {str(name): tuple(int(i) for i in columns) for name, columns in groups.items()}
-    taken = [i for columns in together.values() for i in columns]
-    if len(set(taken)) < len(taken) or not all(0 <= i < width for i in taken) or not all(together.values()):
+    grouped = {str(name): tuple(int(i) for i in columns) for name, columns in groups.items()}
+    used = [i for columns in grouped.values() for i in columns]
+    if len(set(used)) < len(used) or not all(0 <= i < width for i in used) or not all(grouped.values()):
         raise InputError(f"groups must name columns between 0 and {width - 1}, each in one group alone.")
-    alone = [(labels[i], (i,)) for i in range(width) if i not in taken]
-    found = sorted([*together.items(), *alone], key=lambda pair: min(pair[1]))
-    if len(dict(found)) < len(found):
+    single = [(labels[i], (i,)) for i in range(width) if i not in used]
+    ordered = sorted([*grouped.items(), *single], key=lambda pair: min(pair[1]))
+    if len(dict(ordered)) < len(ordered):
         raise InputError("Two inputs have the same name; give each its own.")
-    return dict(found)
+    return dict(ordered)

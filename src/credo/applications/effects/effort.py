@@ -12,7 +12,7 @@ LEAST = 0.03  # of `WORK` over what there is to do, below which curves would be 
 
 
 class Effort(NamedTuple):
-    """`share`: what of the whole can be paid for by `WORK`; below `LEAST` it takes longer."""
+    """`share`: how much of the full computation fits into `WORK`; below `LEAST` it takes longer."""
 
     draws: int
     rows: int
@@ -27,8 +27,8 @@ def effort_for(fit: Any, num_inputs: int) -> Effort:
         fit: whose network is evaluated.
         num_inputs: how many curves.
     """
-    whole = DRAWS * ROWS * MOST_POINTS * max(1, num_inputs) * (num_parameters(fit) or 1)
-    share = min(1.0, WORK / whole)
+    full = DRAWS * ROWS * MOST_POINTS * max(1, num_inputs) * (num_parameters(fit) or 1)
+    share = min(1.0, WORK / full)
     paid = max(share, LEAST)
     # Rows are averaged over, so fewer of them cost the least; draws make the ends of intervals.
     return Effort(

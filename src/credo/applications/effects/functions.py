@@ -47,7 +47,7 @@ class Functions:
         if self.keys is not None:
             masked = required(network, MaskedNetwork)
             return masked.apply_masked(Variables(weights, {}), inputs, self.keys[index]), noise
-        run = lambda own: network.apply(Variables(own, {}), inputs)[0]  # noqa: E731
+        run = lambda theta: network.apply(Variables(theta, {}), inputs)[0]  # noqa: E731
         if self.centre is None:
             return run(weights), noise
         centre = model.complete(take(self.centre, index))["network"]

@@ -51,19 +51,19 @@ def grid_of(columns: Any, most: int = MOST_POINTS) -> Grid:
     if len(distinct) <= most:
         return Grid(distinct, counts / len(rows))
     ordered = rows[np.lexsort(rows.T[::-1])]
-    places = (np.arange(most) + 0.5) / most * len(rows)
+    positions = (np.arange(most) + 0.5) / most * len(rows)
     # Many equal values fill several quantiles, which are then one point with their shares together.
-    chosen, counts = np.unique(ordered[places.astype(int)], axis=0, return_counts=True)
-    return Grid(chosen, counts / most)
+    values, counts = np.unique(ordered[positions.astype(int)], axis=0, return_counts=True)
+    return Grid(values, counts / most)
 
 
-def as_grid(given: Any, width: int) -> Grid:
+def as_grid(values: Any, width: int) -> Grid:
     """A user's grid: values [points] or [points, columns] count the same each."""
-    if isinstance(given, Grid):
-        grid = given
+    if isinstance(values, Grid):
+        grid = values
     else:
-        values = _two_dimensional(given)
-        grid = Grid(values, np.full(len(values), 1 / len(values)))
+        array = _two_dimensional(values)
+        grid = Grid(array, np.full(len(array), 1 / len(array)))
     if grid.values.shape[1] != width:
         raise InputError(
             f"The grid has {grid.values.shape[1]} columns, but this input has {width}: give values of shape "

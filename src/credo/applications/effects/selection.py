@@ -30,10 +30,10 @@ def inputs_used(fit: Any) -> np.ndarray | None:
     if not isinstance(posterior, Samples) or fit.model.fixed is not None:
         return None
     if ask(posterior, StoredPosterior).on_disk:
-        made = in_pieces(lambda part, _: _used(network, part.params["network"]), posterior, None, [None])[0]
+        used = in_pieces(lambda part, _: _used(network, part.params["network"]), posterior, None, [None])[0]
     else:
-        made = _used(network, posterior.params["network"])
-    return None if made is None else made.reshape(-1, made.shape[-1])
+        used = _used(network, posterior.params["network"])
+    return None if used is None else used.reshape(-1, used.shape[-1])
 
 
 def chances(fit: Any, groups: list[tuple[int, ...]]) -> np.ndarray | None:
@@ -59,11 +59,11 @@ def _used(network: Any, params: PyTree) -> np.ndarray | None:
     if nodes is None:
         first = params.get("hidden_0", {}).get("kernel") if isinstance(network, MLP) else None
         return None if first is None else (np.asarray(first) != 0).any(-2)
-    found = []
+    parts = []
     if nodes.linear is not None:
-        found.append((np.asarray(params[nodes.linear]["kernel"]) != 0).any(-2))
+        parts.append((np.asarray(params[nodes.linear]["kernel"]) != 0).any(-2))
     if nodes.hidden is not None and nodes.output is not None:
-        on = (np.asarray(params[nodes.output]["kernel"]) != 0).any(-2)  # [member, draw, nodes]
-        seen = np.asarray(params[nodes.hidden]["kernel"]) != 0  # [member, draw, nodes, inputs]
-        found.append((seen & on[..., None]).any(-2))
-    return np.logical_or.reduce(found)
+        active = (np.asarray(params[nodes.output]["kernel"]) != 0).any(-2)  # [member, draw, nodes]
+        linked = np.asarray(params[nodes.hidden]["kernel"]) != 0  # [member, draw, nodes, inputs]
+        parts.append((linked & active[..., None]).any(-2))
+    return np.logical_or.reduce(parts)

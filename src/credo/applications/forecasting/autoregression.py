@@ -86,7 +86,7 @@ class Autoregression:
     def backtest(
         self, key: jax.Array, new_values: Any, horizon: int, *, every: int = 1, num_paths: int = 500
     ) -> Backtest:
-        """Forecast from the end of the series and from places after it, and hold the paths against what came.
+        """Forecast from the end of the series and from later origins, and compare the paths with the values that came.
 
         The posterior stays that of the series: nothing is learned from the new values, each forecast only sees those
         before its origin.
@@ -277,12 +277,12 @@ def _checked_series(series: Any, name: str) -> np.ndarray:
 
 
 def _checked_lags(lags: Any) -> tuple[int, ...]:
-    given = np.asarray(lags)
-    if given.dtype.kind not in "iu" or given.ndim > 1 or not given.size:
+    array = np.asarray(lags)
+    if array.dtype.kind not in "iu" or array.ndim > 1 or not array.size:
         raise InputError(f"lags is a whole number or a list of whole numbers, got {lags!r}.")
-    found = tuple(range(1, int(given) + 1)) if given.ndim == 0 else tuple(int(lag) for lag in given)
-    if not found or min(found) < 1:
+    result = tuple(range(1, int(array) + 1)) if array.ndim == 0 else tuple(int(lag) for lag in array)
+    if not result or min(result) < 1:
         raise InputError(f"Lags are at least 1, because a value is learned from values before it, got {lags!r}.")
-    if len(set(found)) < len(found):
-        raise InputError(f"The lag {max(found, key=found.count)} is given twice; name each lag once.")
-    return found
+    if len(set(result)) < len(result):
+        raise InputError(f"The lag {max(result, key=result.count)} is given twice; name each lag once.")
+    return result

@@ -1,4 +1,4 @@
-"""Forecasts from many places of a series, held against what came: coverage and errors by the steps ahead."""
+"""Forecasts from many origins of a series beside the values that came: coverage and errors by the steps ahead."""
 
 import dataclasses
 from typing import Any
@@ -13,8 +13,8 @@ from credo.core.short import fields_in_short
 class Backtest:
     """Paths from several origins beside the values that followed, on the scale of the series.
 
-    Origins overlap, so neighbouring ones err together: the coverage of few origins is known less well than the same
-    number of independent trials would tell.
+    Origins overlap, so neighbouring ones err together: a coverage is less certain than that of as many independent
+    trials.
 
     Attributes:
         paths: simulated values [origins, paths, horizon].

@@ -108,14 +108,14 @@ def score(name: str, batched: bool, belief: Belief, setting: AcquisitionSetting,
         return belief.draws(x)[0][setting.which]  # type: ignore[union-attr]
     if batched and name in ("ei", "log_ei"):
         values, weights = belief.draws(jnp.concatenate([x, setting.pending]))  # type: ignore[union-attr]
-        held = jnp.where(setting.mask > 0, values[:, len(x) :], -jnp.inf)
-        bar = jnp.maximum(setting.best, held.max(1, initial=-jnp.inf))
+        pending = jnp.where(setting.mask > 0, values[:, len(x) :], -jnp.inf)
+        bar = jnp.maximum(setting.best, pending.max(1, initial=-jnp.inf))
         return draw_improvement(values[:, : len(x)], weights, bar, SOFT if name == "log_ei" else 0.0)
     mean, variance = conditioned(belief, jnp.concatenate([x, setting.pending]), setting.pending, setting.mask)
-    held, mean, std = mean[len(x) :], mean[: len(x)], jnp.sqrt(variance[: len(x)])
+    pending, mean, std = mean[len(x) :], mean[: len(x)], jnp.sqrt(variance[: len(x)])
     if name == "ucb":
         return mean + setting.beta * std
-    best = jnp.maximum(setting.best, jnp.where(setting.mask > 0, held, -jnp.inf).max())
+    best = jnp.maximum(setting.best, jnp.where(setting.mask > 0, pending, -jnp.inf).max())
     return (log_expected_improvement if name == "log_ei" else expected_improvement)(mean, std, best)
 
 
@@ -127,8 +127,8 @@ def acquisition_values(name: str, belief: Belief, x: np.ndarray, setting: Acquis
     with precision(belief):
         kind = jnp.float64 if belief.double else jnp.float32
         batched = not belief.normal and bool(np.any(setting.mask))
-        found = scores_of(name, batched, belief, typed(setting, kind), jnp.asarray(x, kind))
-        return np.asarray(found, np.float64)
+        values = scores_of(name, batched, belief, typed(setting, kind), jnp.asarray(x, kind))
+        return np.asarray(values, np.float64)
 
 
 def typed(setting: AcquisitionSetting, kind: Any) -> AcquisitionSetting:

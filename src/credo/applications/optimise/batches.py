@@ -50,22 +50,22 @@ def propose(
     belief = fitted.belief
     best, order = incumbent(belief, x)
     rows = candidates(space, order[:BEST], rng)
-    chosen: list[np.ndarray] = []
+    points: list[np.ndarray] = []
     # Room for all of the batch at once: one program whatever the number of points so far.
     size = max(1, 1 << (len(pending) + count - 1).bit_length())
     draws = rng.permutation(_num_draws(fitted)) if acquisition == "thompson" and not belief.normal else None
-    for place in range(count):
-        held = np.concatenate([pending, np.reshape(chosen, (len(chosen), x.shape[1]))])
-        mask = (np.arange(size) < len(held)).astype(float)
-        full = np.concatenate([held, np.zeros((size - len(held), x.shape[1]))])
-        which = 0 if draws is None else int(draws[place % len(draws)])
+    for i in range(count):
+        earlier = np.concatenate([pending, np.reshape(points, (len(points), x.shape[1]))])
+        mask = (np.arange(size) < len(earlier)).astype(float)
+        full = np.concatenate([earlier, np.zeros((size - len(earlier), x.shape[1]))])
+        which = 0 if draws is None else int(draws[i % len(draws)])
         setting = AcquisitionSetting(best, beta, full, mask, which)
 
         def free(candidate: np.ndarray) -> np.ndarray:
-            found = allowed(candidate)
-            for row in held:  # noqa: B023  used before `held` changes
-                found = found & (np.abs(candidate - row).max(1) > 1e-9)
-            return found
+            distinct = allowed(candidate)
+            for row in earlier:  # noqa: B023  used before `held` changes
+                distinct = distinct & (np.abs(candidate - row).max(1) > 1e-9)
+            return distinct
 
         if acquisition == "thompson" and belief.normal:
             row = thompson_normal(belief, space, rows, free, rng)
@@ -73,8 +73,8 @@ def propose(
             row = largest(acquisition, belief, setting, space, rows, free)
         if row is None:
             break
-        chosen.append(row)
-    return np.reshape(chosen, (len(chosen), x.shape[1]))
+        points.append(row)
+    return np.reshape(points, (len(points), x.shape[1]))
 
 
 def _num_draws(fitted: Fitted) -> int:

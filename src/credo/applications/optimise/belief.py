@@ -39,17 +39,17 @@ class DrawBelief:
         means = jax.vmap(self.model.likelihood.mean)(flat.params, flat.outputs)
         return means[..., 0], jax.nn.softmax(flat.log_weights)
 
-    def joint(self, x: jax.Array, given: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
+    def joint(self, x: jax.Array, others: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
         """Mean [n] and variance [n] at x, covariance of x with `given` [n, q], and of `given` [q, q].
 
         Var = Σ_k w_k (f_k − m)² / (1 − Σ_k w_k²): without bias where draws are independent, which matters to ensembles
         of few members.
         """
-        values, weights = self.draws(jnp.concatenate([x, given]))
+        values, weights = self.draws(jnp.concatenate([x, others]))
         mean = weights @ values
         rest = (values - mean) * jnp.sqrt(weights / jnp.maximum(1 - (weights**2).sum(), 1e-6))[:, None]
-        here, there = rest[:, : len(x)], rest[:, len(x) :]
-        return mean[: len(x)], (here**2).sum(0), here.T @ there, there.T @ there
+        at_x, at_others = rest[:, : len(x)], rest[:, len(x) :]
+        return mean[: len(x)], (at_x**2).sum(0), at_x.T @ at_others, at_others.T @ at_others
 
 
 @struct
@@ -82,14 +82,14 @@ class NormalBelief:
     double = True
     normal = True
 
-    def joint(self, x: jax.Array, given: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
+    def joint(self, x: jax.Array, others: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
         """Mean [n] and variance [n] at x, covariance of x with `given` [n, q], and of `given` [q, q]."""
-        x, given = (self.shift + self.scale * a for a in (x, given))
-        known = self.kernel(self.rows, x)
-        v, w = self.whiten @ known, self.whiten @ self.kernel(self.rows, given)
+        x, others = (self.shift + self.scale * a for a in (x, others))
+        cross_x = self.kernel(self.rows, x)
+        v, w = self.whiten @ cross_x, self.whiten @ self.kernel(self.rows, others)
         variance = self.kernel.diagonal(x) - (v * v).sum(0)
-        cross = self.kernel(x, given) - v.T @ w
-        return self.constant + known.T @ self.coefficients, variance, cross, self.kernel(given, given) - w.T @ w
+        cross = self.kernel(x, others) - v.T @ w
+        return self.constant + cross_x.T @ self.coefficients, variance, cross, self.kernel(others, others) - w.T @ w
 
     def part(self, which: int) -> "NormalBelief":
         """Itself: there is one."""
@@ -114,10 +114,10 @@ class MixedBelief:
     double = True
     normal = True
 
-    def joint(self, x: jax.Array, given: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
+    def joint(self, x: jax.Array, others: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
         """Mean [n] and variance [n] at x, covariance of x with `given` [n, q], and of `given` [q, q]."""
-        both = jnp.concatenate([x, given])
-        mean, variance, cross = jax.vmap(lambda part: part.joint(both, given)[:3])(self.parts)
+        both = jnp.concatenate([x, others])
+        mean, variance, cross = jax.vmap(lambda part: part.joint(both, others)[:3])(self.parts)
         centre = mean.mean(0)
         rest = mean - centre
         cross = cross.mean(0) + rest.T @ rest[:, len(x) :] / len(rest)
@@ -162,29 +162,29 @@ class Fitted:
         return self.shift + self.scale * np.asarray(_draws(self.belief, jnp.asarray(x, jnp.float32)))
 
 
-def moments(belief: Belief, x: Any, given: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and standard deviation of f at rows, as if observed at the rows `given`, too (at what is believed there)."""
+def moments(belief: Belief, x: Any, observed: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard deviation of f at rows, as if the mean had been observed at the rows `observed` too."""
     with precision(belief):
         kind = jnp.float64 if belief.double else jnp.float32
-        mask = jnp.ones(len(given), kind) if len(given) else jnp.zeros(1, kind)
-        held = jnp.asarray(given, kind) if len(given) else jnp.zeros((1, np.shape(x)[1]), kind)
-        mean, variance = _moments(belief, jnp.asarray(x, kind), held, mask)
+        mask = jnp.ones(len(observed), kind) if len(observed) else jnp.zeros(1, kind)
+        rows = jnp.asarray(observed, kind) if len(observed) else jnp.zeros((1, np.shape(x)[1]), kind)
+        mean, variance = _moments(belief, jnp.asarray(x, kind), rows, mask)
         return np.asarray(mean, np.float64), np.sqrt(np.asarray(variance, np.float64))
 
 
-def conditioned(belief: Belief, x: jax.Array, given: jax.Array, mask: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """m(x) and s²(x) − c(x)'(C + σ²I)⁻¹c(x): the Schur complement after observations at `given`.
+def conditioned(belief: Belief, x: jax.Array, observed: jax.Array, mask: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """m(x) and s²(x) − c(x)'(C + σ²I)⁻¹c(x): the Schur complement after observations at `observed`.
 
-    What is observed there is not known yet; taken to be the mean, it leaves the mean as it is. Desautels et al. (2014).
-    Rows with mask 0 do not count.
+    These values are not there yet; taken to be the mean, they leave the mean as it is. Desautels et al. (2014). Rows
+    with mask 0 do not count.
     """
-    mean, variance, cross, own = belief.joint(x, given)
+    mean, variance, cross, covariance = belief.joint(x, observed)
     cross = cross * mask
-    scale = jnp.maximum(jnp.diagonal(own), 1e-12)
+    scale = jnp.maximum(jnp.diagonal(covariance), 1e-12)
     tiny = jnp.finfo(mean.dtype).eps ** 0.75
-    own = own * mask * mask[:, None] + jnp.diag(jnp.where(mask > 0, belief.noise + tiny * scale, 1.0))
-    left = variance - (cross * jnp.linalg.solve(own, cross.T).T).sum(1)
-    return mean, jnp.maximum(left, jnp.finfo(mean.dtype).eps ** 2)
+    covariance = covariance * mask * mask[:, None] + jnp.diag(jnp.where(mask > 0, belief.noise + tiny * scale, 1.0))
+    remaining = variance - (cross * jnp.linalg.solve(covariance, cross.T).T).sum(1)
+    return mean, jnp.maximum(remaining, jnp.finfo(mean.dtype).eps ** 2)
 
 
 _moments = jax.jit(conditioned)
@@ -198,14 +198,14 @@ def _draws(belief: DrawBelief, x: jax.Array) -> jax.Array:
 def posterior_covariance(belief: NormalBelief | MixedBelief, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Mean [n] and covariance [n, n] at rows, as NumPy arrays."""
     with precision(belief):
-        mean, own = _covariance(belief, jnp.asarray(x, jnp.float64))
-        return np.asarray(mean), np.asarray(own)
+        mean, covariance = _covariance(belief, jnp.asarray(x, jnp.float64))
+        return np.asarray(mean), np.asarray(covariance)
 
 
 @jax.jit
 def _covariance(belief: NormalBelief | MixedBelief, x: jax.Array) -> tuple[jax.Array, jax.Array]:
-    mean, _, own, _ = belief.joint(x, x)
-    return mean, own
+    mean, _, covariance, _ = belief.joint(x, x)
+    return mean, covariance
 
 
 def as_numpy(belief: Belief) -> Belief:

@@ -59,12 +59,12 @@ class Float:
         return min(max(number, self.low), self.high)
 
     def code(self, value: float) -> np.ndarray:
-        """The place in [0, 1], [1]."""
+        """The position in [0, 1], [1]."""
         low, high = self._ends
         return np.array([((math.log(value) if self.log else value) - low) / (high - low)])
 
     def decode(self, unit: np.ndarray) -> float:
-        """The value at a place."""
+        """The value at a position."""
         low, high = self._ends
         value = low + float(np.clip(unit[0], 0, 1)) * (high - low)
         return min(max(math.exp(value) if self.log else value, self.low), self.high)
@@ -115,12 +115,12 @@ class Int:
         return round(number)
 
     def code(self, value: int) -> np.ndarray:
-        """The place in [0, 1], [1]."""
+        """The position in [0, 1], [1]."""
         low, high = self._ends
         return np.array([((math.log(value) if self.log else value) - low) / (high - low)])
 
     def decode(self, unit: np.ndarray) -> int:
-        """The value whose share a place is in."""
+        """The value whose share of [0, 1] holds a position."""
         low, high = self._ends
         value = low + float(np.clip(unit[0], 0, 1)) * (high - low)
         return int(min(max(round(math.exp(value) if self.log else value), self.low), self.high))
@@ -211,17 +211,17 @@ def from_plain(name: str, data: Any) -> Dimension:
     """A dimension from plain data, as in a TOML file; a sentence where it says something else."""
     if not isinstance(data, dict):
         raise InputError(f'"{name}" is a table with a type and a range, such as type = "float", low = 0, high = 1.')
-    known = dict(data)
-    kind = known.pop("type", "categorical" if "choices" in known else "float")
+    fields = dict(data)
+    kind = fields.pop("type", "categorical" if "choices" in fields else "float")
     if kind not in KINDS:
         raise InputError(f'The type of "{name}" is one of {", ".join(KINDS)}, got {kind!r}.')
-    wanted = {"choices"} if kind == "categorical" else {"low", "high", "log"}
-    extra, missing = sorted(known.keys() - wanted), sorted(wanted - {"log"} - known.keys())
+    expected = {"choices"} if kind == "categorical" else {"low", "high", "log"}
+    extra, missing = sorted(fields.keys() - expected), sorted(expected - {"log"} - fields.keys())
     if extra or missing:
         words = f"no {missing[0]!r}" if missing else f"{extra[0]!r}, which a {kind} does not have"
-        raise InputError(f'"{name}" has {words}; a {kind} takes {", ".join(sorted(wanted))}.')
+        raise InputError(f'"{name}" has {words}; a {kind} takes {", ".join(sorted(expected))}.')
     try:
-        return KINDS[kind](**known)
+        return KINDS[kind](**fields)
     except InputError as error:
         raise InputError(f'"{name}": {error}') from error
 

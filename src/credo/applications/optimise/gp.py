@@ -16,13 +16,13 @@ from credo.errors import InputError, Refusal
 DRAWS = 8
 
 
-def posterior(chosen: PyTree, x: jax.Array, y: jax.Array, weight: jax.Array) -> NormalBelief:
+def posterior(params: PyTree, x: jax.Array, y: jax.Array, weight: jax.Array) -> NormalBelief:
     """f given the rows, at hyper-parameters."""
-    lower, rest = hyper.factor(chosen, x, y, weight)
+    lower, rest = hyper.factor(params, x, y, weight)
     whiten = jax.scipy.linalg.solve_triangular(lower, jnp.diag(weight), lower=True)
-    noise = hyper.LEAST + jnp.exp(chosen["noise"])
+    noise = hyper.LEAST + jnp.exp(params["noise"])
     return NormalBelief(
-        hyper.kernel(chosen), x, whiten.T @ (whiten @ rest), whiten, jnp.asarray(chosen["constant"]), noise
+        hyper.kernel(params), x, whiten.T @ (whiten @ rest), whiten, jnp.asarray(params["constant"]), noise
     )
 
 
@@ -63,11 +63,11 @@ class GaussianProcess:
         """What is believed after gains at unit-cube rows."""
         y, shift, scale = standardised(gains)
         size = room(len(x))
-        known = None if self.noise is None else np.log(np.clip((self.noise / scale) ** 2, hyper.LEAST, hyper.MOST))
+        log_noise = None if self.noise is None else np.log(np.clip((self.noise / scale) ** 2, hyper.LEAST, hyper.MOST))
         with jax.enable_x64(True):
             rows = pad_rows(x, size), pad_rows(y, size), pad_weights(np.ones(len(x)), size)
             data = [jnp.asarray(a, jnp.float64) for a in rows]
-            noise = None if known is None else jnp.asarray(known, jnp.float64)
+            noise = None if log_noise is None else jnp.asarray(log_noise, jnp.float64)
             ends, values = (np.asarray(a) for a in hyper.searched(jnp.asarray(hyper.starts(x.shape[1])), *data, noise))
             best = int(np.where(np.isfinite(values), values, -np.inf).argmax())
             if not np.isfinite(ends[best]).all() or not np.isfinite(values[best]):

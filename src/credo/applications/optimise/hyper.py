@@ -19,7 +19,7 @@ JITTER = 1e-8  # of the variance, so that rows that repeat leave the matrix regu
 SPREAD = 0.5  # standard deviation of log length scales around their common level
 STEPS = 80  # of the search from each start
 MOVES, LEAPS = 10, 6  # of each chain, and steps of the leapfrog in each move
-STEP = 0.15  # of the leapfrog: logarithms of scales are known to some tenths
+STEP = 0.15  # of the leapfrog: the data determine logarithms of scales to some tenths
 
 KERNEL = hmc.build_kernel()
 
@@ -38,7 +38,7 @@ def level(width: int) -> float:
     return 0.4 + 0.5 * float(np.log(width))
 
 
-def log_prior(chosen: PyTree) -> jax.Array:
+def log_prior(params: PyTree) -> jax.Array:
     """The log density of all logarithms and of the constant, normal every one.
 
     log ℓ_i = m + e_i with m ~ N(0.4 + ½ log d, 1) and e_i ~ N(0, ½²): a common level that grows as √d (Hvarfner,
@@ -47,39 +47,39 @@ def log_prior(chosen: PyTree) -> jax.Array:
     points in many columns instead of what lies below them. log σ² ~ N(−8, 4²): most objectives have next to no noise,
     but what no smooth function explains is as good as noise.
     """
-    length = chosen["length"]
+    length = params["length"]
     width, middle = len(length), length.mean()
-    # e_i sum to what m cannot be told from: the mean of log ℓ has the variance of m plus that of the mean of e_i.
-    own = -0.5 * ((length - middle) ** 2).sum() / SPREAD**2
+    # m and the mean of e_i are not identified apart: the mean of log ℓ has the sum of their variances.
+    relative = -0.5 * ((length - middle) ** 2).sum() / SPREAD**2
     common = -0.5 * (middle - level(width)) ** 2 / (1 + SPREAD**2 / width)
-    noise = -0.5 * ((chosen["noise"] + 8.0) / 4.0) ** 2
-    return own + common + noise - 0.5 * chosen["scale"] ** 2 - 0.5 * chosen["constant"] ** 2
+    noise = -0.5 * ((params["noise"] + 8.0) / 4.0) ** 2
+    return relative + common + noise - 0.5 * params["scale"] ** 2 - 0.5 * params["constant"] ** 2
 
 
-def log_evidence(chosen: PyTree, x: jax.Array, y: jax.Array, weight: jax.Array) -> jax.Array:
+def log_evidence(params: PyTree, x: jax.Array, y: jax.Array, weight: jax.Array) -> jax.Array:
     """log N(y; c, K + σ²I), σ² with a floor of 1e-8, over the rows with weight 1; those with weight 0 fill up.
 
     Args:
-        chosen: "length" [d], "scale", "noise" (all logarithms; scale and noise of variances) and "constant".
+        params: "length" [d], "scale", "noise" (all logarithms; scale and noise of variances) and "constant".
         x, y, weight: rows [n, d], targets [n], 1 or 0 [n].
     """
-    lower, rest = factor(chosen, x, y, weight)
+    lower, rest = factor(params, x, y, weight)
     solved = jax.scipy.linalg.solve_triangular(lower, rest, lower=True)
     log_det = (weight * jnp.log(jnp.diagonal(lower))).sum()
     return -0.5 * solved @ solved - log_det - 0.5 * weight.sum() * jnp.log(2 * jnp.pi)
 
 
-def kernel(chosen: PyTree) -> Matern:
+def kernel(params: PyTree) -> Matern:
     """The kernel of hyper-parameters."""
-    return Matern(jnp.exp(0.5 * chosen["scale"]), jnp.exp(chosen["length"]))
+    return Matern(jnp.exp(0.5 * params["scale"]), jnp.exp(params["length"]))
 
 
-def factor(chosen: PyTree, x: jax.Array, y: jax.Array, weight: jax.Array) -> tuple[jax.Array, jax.Array]:
+def factor(params: PyTree, x: jax.Array, y: jax.Array, weight: jax.Array) -> tuple[jax.Array, jax.Array]:
     """The Cholesky factor of K + σ²I, with those of the identity in rows of weight 0, and y − c."""
-    gram = kernel(chosen)(x, x) * weight * weight[:, None]
-    own = LEAST + jnp.exp(chosen["noise"]) + JITTER * jnp.exp(chosen["scale"])
-    lower = jnp.linalg.cholesky(gram + jnp.diag(jnp.where(weight > 0, own, 1.0)))
-    return lower, weight * (y - chosen["constant"])
+    gram = kernel(params)(x, x) * weight * weight[:, None]
+    noise = LEAST + jnp.exp(params["noise"]) + JITTER * jnp.exp(params["scale"])
+    lower = jnp.linalg.cholesky(gram + jnp.diag(jnp.where(weight > 0, noise, 1.0)))
+    return lower, weight * (y - params["constant"])
 
 
 def unpacked(vector: Any, width: int, noise: Any = None) -> PyTree:
@@ -100,15 +100,15 @@ def searched(
     """Where BFGS ends from each start [s, d + 3], and log evidence + log prior there [s]; one program for it all."""
 
     def value(vector: jax.Array) -> tuple[jax.Array, None]:
-        chosen = unpacked(vector, x.shape[1], noise)
-        return log_evidence(chosen, x, y, weight) + log_prior(chosen), None
+        params = unpacked(vector, x.shape[1], noise)
+        return log_evidence(params, x, y, weight) + log_prior(params), None
 
     def one(start: jax.Array) -> tuple[jax.Array, jax.Array]:
         def more(state: Search) -> jax.Array:
             return ~state.done & (state.count < steps)
 
-        found = jax.lax.while_loop(more, lambda state: climb(value, state, None)[0], Search.start(start))
-        return found.at, found.value
+        end = jax.lax.while_loop(more, lambda state: climb(value, state, None)[0], Search.start(start))
+        return end.at, end.value
 
     return jax.lax.map(one, begin)
 
@@ -124,8 +124,8 @@ def drawn(
     """
 
     def value(vector: jax.Array) -> jax.Array:
-        chosen = unpacked(vector, x.shape[1], noise)
-        return log_evidence(chosen, x, y, weight) + log_prior(chosen)
+        params = unpacked(vector, x.shape[1], noise)
+        return log_evidence(params, x, y, weight) + log_prior(params)
 
     def move(state: HMCState, key: jax.Array) -> tuple[HMCState, tuple[jax.Array, jax.Array]]:
         key_step, key_path = jax.random.split(key)
@@ -134,8 +134,8 @@ def drawn(
         return state, (state.position, info.is_accepted)
 
     def chain(key: jax.Array) -> tuple[jax.Array, jax.Array]:
-        _, (path, taken) = jax.lax.scan(move, hmc.init(begin, value), jax.random.split(key, MOVES))
-        return path[jnp.array([MOVES // 2 - 1, MOVES - 1])], taken.mean()
+        _, (path, accepted) = jax.lax.scan(move, hmc.init(begin, value), jax.random.split(key, MOVES))
+        return path[jnp.array([MOVES // 2 - 1, MOVES - 1])], accepted.mean()
 
-    found, taken = jax.lax.map(chain, jax.random.split(key, (num + 1) // 2))
-    return found.reshape(-1, len(begin))[:num], taken.mean()
+    draws, accepted = jax.lax.map(chain, jax.random.split(key, (num + 1) // 2))
+    return draws.reshape(-1, len(begin))[:num], accepted.mean()

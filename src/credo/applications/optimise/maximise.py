@@ -131,15 +131,15 @@ def _padded(rows: np.ndarray, length: int) -> np.ndarray:
 
 
 def _spread(rows: np.ndarray, order: np.ndarray, num: int) -> np.ndarray:
-    """Places of good rows that are not all close to the best one: half the best, half the best far from those taken."""
-    taken = [int(i) for i in order[: num // 2]]
-    for place in order[num // 2 :]:
-        if len(taken) == num:
+    """Indices of good rows that are not all close to the best one: half the best, half the best far from these."""
+    selected = [int(i) for i in order[: num // 2]]
+    for index in order[num // 2 :]:
+        if len(selected) == num:
             break
-        if np.abs(rows[taken] - rows[place]).max(1).min() > 0.1:
-            taken.append(int(place))
-    rest = [int(i) for i in order if int(i) not in taken][: num - len(taken)]
-    return np.array((taken + rest + taken * num)[:num])
+        if np.abs(rows[selected] - rows[index]).max(1).min() > 0.1:
+            selected.append(int(index))
+    rest = [int(i) for i in order if int(i) not in selected][: num - len(selected)]
+    return np.array((selected + rest + selected * num)[:num])
 
 
 def thompson_normal(
@@ -151,28 +151,28 @@ def thompson_normal(
     Of several processes it is a draw of one of them.
     """
     belief = belief.part(int(rng.integers(2**31)))
-    places = rows[rng.permutation(len(rows))[:DRAWN]]
-    values = _conditional_draw(belief, places[:0], np.zeros(0), places, rng)
+    points = rows[rng.permutation(len(rows))[:DRAWN]]
+    values = _conditional_draw(belief, points[:0], np.zeros(0), points, rng)
     for scale in () if space.count is not None and space.count <= ENUMERATED else (0.05, 0.01):
-        near = perturbed(space, places[[int(values.argmax())]], DRAWN // 4, rng, (scale, scale / 3))
-        values = np.concatenate([values, _conditional_draw(belief, places, values, near, rng)])
-        places = np.concatenate([places, near])
-    values = np.where(allowed(places), values, -np.inf)
-    return places[int(values.argmax())] if np.isfinite(values.max()) else None
+        near = perturbed(space, points[[int(values.argmax())]], DRAWN // 4, rng, (scale, scale / 3))
+        values = np.concatenate([values, _conditional_draw(belief, points, values, near, rng)])
+        points = np.concatenate([points, near])
+    values = np.where(allowed(points), values, -np.inf)
+    return points[int(values.argmax())] if np.isfinite(values.max()) else None
 
 
 def _conditional_draw(
-    belief: NormalBelief, known: np.ndarray, values: np.ndarray, rows: np.ndarray, rng: np.random.Generator
+    belief: NormalBelief, fixed: np.ndarray, values: np.ndarray, rows: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
-    """f at rows given f at known ones [n]."""
-    mean, covariance = posterior_covariance(belief, np.concatenate([known, rows]))
+    """f at rows [n] given its values at fixed ones."""
+    mean, covariance = posterior_covariance(belief, np.concatenate([fixed, rows]))
     jitter = 1e-8 * max(float(np.diagonal(covariance).mean()), 1e-12)
-    count = len(known)
-    own = covariance[count:, count:]
+    count = len(fixed)
+    conditional = covariance[count:, count:]
     centre = mean[count:]
     if count:
         solved = np.linalg.solve(covariance[:count, :count] + jitter * np.eye(count), covariance[:count, count:])
         centre = centre + solved.T @ (values - mean[:count])
-        own = own - covariance[count:, :count] @ solved
-    weights, vectors = np.linalg.eigh(0.5 * (own + own.T))
+        conditional = conditional - covariance[count:, :count] @ solved
+    weights, vectors = np.linalg.eigh(0.5 * (conditional + conditional.T))
     return centre + vectors @ (np.sqrt(np.maximum(weights, 0.0)) * rng.normal(size=len(rows)))

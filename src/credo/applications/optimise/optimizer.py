@@ -85,15 +85,15 @@ class Optimizer:
     def ask(self, count: int | None = None) -> list[Point]:
         """The next points to evaluate; those that were asked for before and not told yet are taken into account."""
         count = self.batch if count is None else whole(count, "count")
-        found = self._first(count)
-        if len(found) < count:
-            found += self._next(count - len(found), found)
-        if not found:
+        points = self._first(count)
+        if len(points) < count:
+            points += self._next(count - len(points), points)
+        if not points:
             raise Exhausted(
                 f"All {self.space.count} points of the space have been asked for: take the best, or a larger space."
             )
-        self.pending += found
-        return [dict(point) for point in found]
+        self.pending += points
+        return [dict(point) for point in points]
 
     def _first(self, count: int) -> list[Point]:
         """Points that fill the space, up to `initial` of them; all of them for random search."""
@@ -106,33 +106,33 @@ class Optimizer:
 
     def _fresh(self, count: int) -> list[Point]:
         """Points of the space's own sequence that were not asked for before."""
-        seen = self._seen()
+        used = self._used_keys()
         most = self.space.count
-        wanted, num = len(self.history) + len(self.pending) + count, 64
-        found: list[Point] = []
+        target, num = len(self.history) + len(self.pending) + count, 64
+        points: list[Point] = []
         while count > 0:
-            found = []
+            points = []
             for point in self.space.decode(self.space.sample(num, self.seed)):
-                if self.space.key(point) not in seen | {self.space.key(p) for p in found}:
-                    found.append(point)
-                if len(found) == count:
-                    return found
-            if most is not None and len(seen) + len(found) >= most:
+                if self.space.key(point) not in used | {self.space.key(p) for p in points}:
+                    points.append(point)
+                if len(points) == count:
+                    return points
+            if most is not None and len(used) + len(points) >= most:
                 break
-            if num > 8 * max(wanted, most or 64):  # a range of few numbers has no more than these
+            if num > 8 * max(target, most or 64):  # a range of few numbers has no more than these
                 break
             num *= 2
-        if most is not None and len(found) < count:  # what the sequence has not hit yet
-            taken = seen | {self.space.key(p) for p in found}
-            rest = [p for p in self.space.decode(self.space.every()) if self.space.key(p) not in taken]
-            found += rest[: count - len(found)]
-        return found
+        if most is not None and len(points) < count:  # what the sequence has not hit yet
+            excluded = used | {self.space.key(p) for p in points}
+            rest = [p for p in self.space.decode(self.space.every()) if self.space.key(p) not in excluded]
+            points += rest[: count - len(points)]
+        return points
 
     def _next(self, count: int, before: list[Point]) -> list[Point]:
         """Points by surrogate and acquisition."""
         if self.surrogate is None:
             return []
-        if self.space.count is not None and not self.noisy and len(self._seen()) + len(before) >= self.space.count:
+        if self.space.count is not None and not self.noisy and len(self._used_keys()) + len(before) >= self.space.count:
             return []
         step = len(self.history) + len(self.pending) + len(before)
         rng = np.random.default_rng([self.seed, 1, step])
@@ -141,14 +141,14 @@ class Optimizer:
         rows = propose(
             rng, fitted, self.space, self._data()[0], pending, count, self.acquisition, self.beta, self._allowed
         )
-        found = self.space.decode(rows)
-        if len(found) < count:  # no candidate was left: anything that was not asked for
-            self_before, self.pending = self.pending, [*self.pending, *before, *found]
+        points = self.space.decode(rows)
+        if len(points) < count:  # no candidate was left: anything that was not asked for
+            pending_before, self.pending = self.pending, [*self.pending, *before, *points]
             try:
-                found += self._fresh(count - len(found))
+                points += self._fresh(count - len(points))
             finally:
-                self.pending = self_before
-        return found
+                self.pending = pending_before
+        return points
 
     def fitted(self) -> Fitted:
         """What the surrogate believes now, of gains: the value, or minus the value where the smallest is wanted."""
@@ -169,22 +169,22 @@ class Optimizer:
 
     @property
     def sign(self) -> float:
-        """gain = sign · value: the one place where the sense of the search counts."""
+        """gain = sign · value; only here the direction of the search counts."""
         return 1.0 if self.maximise else -1.0
 
-    def _seen(self) -> set[tuple[Any, ...]]:
+    def _used_keys(self) -> set[tuple[Any, ...]]:
         return {self.space.key(p) for p in [*(e.point for e in self.history), *self.pending]}
 
     def _allowed(self, rows: np.ndarray) -> np.ndarray:
         """Which rows may be proposed: none twice (unless noisy), none close to one that failed."""
-        found = np.ones(len(rows), bool)
+        allowed = np.ones(len(rows), bool)
         repeats = [e.point for e in self.history if e.failed or not self.noisy]
         for row in self.space.code(repeats):
-            found &= np.abs(rows - row).max(1) > 1e-9
+            allowed &= np.abs(rows - row).max(1) > 1e-9
         for row in self.space.code([e.point for e in self.history if e.failed]):
             if self.space.count is None:
-                found &= np.abs(rows - row).max(1) > SHUN
-        return found
+                allowed &= np.abs(rows - row).max(1) > SHUN
+        return allowed
 
     # ------------------------------------------------------------------ tell
     def tell(self, points: Sequence[Point] | Point, values: Any, messages: Sequence[str] | None = None) -> None:
@@ -195,14 +195,14 @@ class Optimizer:
         """
         if isinstance(points, dict):
             points, values = [points], [values]
-        given = list(values) if np.ndim(values) else [values]
-        if len(given) != len(points):
-            raise InputError(f"There are {len(points)} points and {len(given)} values; give one for each.")
-        told = []
-        for place, (point, value) in enumerate(zip(points, given)):
-            message = messages[place] if messages else ""
-            told.append(Evaluation(self.space.checked(point), _value(value), message))
-        for evaluation in told:
+        numbers = list(values) if np.ndim(values) else [values]
+        if len(numbers) != len(points):
+            raise InputError(f"There are {len(points)} points and {len(numbers)} values; give one for each.")
+        evaluations = []
+        for i, (point, value) in enumerate(zip(points, numbers)):
+            message = messages[i] if messages else ""
+            evaluations.append(Evaluation(self.space.checked(point), _value(value), message))
+        for evaluation in evaluations:
             keys = [self.space.key(p) for p in self.pending]
             if self.space.key(evaluation.point) in keys:
                 self.pending.pop(keys.index(self.space.key(evaluation.point)))
@@ -308,11 +308,11 @@ class Optimizer:
                 raise InputError(f"The search in {folder} had a surrogate of its own: load it with surrogate=….")
             surrogate = named
         try:
-            found = Optimizer(surrogate=surrogate, **(settings | {"space": space}))
+            search = Optimizer(surrogate=surrogate, **(settings | {"space": space}))
         except TypeError as error:
             raise ArtifactError(f"{folder} holds a search with settings that are not known here: {error}.") from error
-        found.history, found.pending = history, pending
-        return found
+        search.history, search.pending = history, pending
+        return search
 
     def plot(self, *others: "Optimizer") -> Any:
         """A figure of the best value so far against evaluations, of this search and others; in one or two settings

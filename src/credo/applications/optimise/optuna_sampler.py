@@ -59,13 +59,13 @@ def CredoSampler(
             self._random.reseed_rng()
 
         def infer_relative_search_space(self, study: Any, trial: Any) -> dict[str, Any]:
-            found = self._shared.calculate(study)
-            return {name: given for name, given in found.items() if dimension_of(given) is not None}
+            shared = self._shared.calculate(study)
+            return {name: values for name, values in shared.items() if dimension_of(values) is not None}
 
         def sample_relative(self, study: Any, trial: Any, search_space: dict[str, Any]) -> dict[str, Any]:
             if not search_space:
                 return {}
-            dimensions = {name: dimension_of(given) for name, given in search_space.items()}
+            dimensions = {name: dimension_of(values) for name, values in search_space.items()}
             maximise = study.direction == optuna.study.StudyDirection.MAXIMIZE
             search = Optimizer(
                 Space(dimensions),  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""What is known of a search, and its file."""
+"""The evaluations of a search, and its file."""
 
 import dataclasses
 import math
@@ -34,8 +34,8 @@ class Evaluation:
 
 def write(folder: Path, settings: dict[str, Any], history: list[Evaluation], pending: list[Point]) -> None:
     """Save a search; the file appears whole or not at all."""
-    told = [{"point": e.point, "value": None if e.failed else e.value, "message": e.message} for e in history]
-    write_document(folder / FILE, settings, {"history": told, "pending": pending})
+    evaluations = [{"point": e.point, "value": None if e.failed else e.value, "message": e.message} for e in history]
+    write_document(folder / FILE, settings, {"history": evaluations, "pending": pending})
 
 
 def read(folder: Path) -> tuple[Space, dict[str, Any], list[Evaluation], list[Point]]:

@@ -78,15 +78,15 @@ class Space:
     def checked(self, point: Mapping[str, Any]) -> Point:
         """The point with all its settings in their ranges, or a sentence."""
         if not isinstance(point, Mapping) or point.keys() != self.dimensions.keys():
-            said = ", ".join(map(str, point)) if isinstance(point, Mapping) else repr(point)
-            raise InputError(f"A point has the settings {', '.join(self.dimensions)}, got {said}.")
-        found = {}
+            names = ", ".join(map(str, point)) if isinstance(point, Mapping) else repr(point)
+            raise InputError(f"A point has the settings {', '.join(self.dimensions)}, got {names}.")
+        checked = {}
         for name, dimension in self.dimensions.items():
             try:
-                found[name] = dimension.checked(point[name])
+                checked[name] = dimension.checked(point[name])
             except InputError as error:
                 raise InputError(f'For "{name}" {error}.') from error
-        return found
+        return checked
 
     def code(self, points: Sequence[Mapping[str, Any]]) -> np.ndarray:
         """Rows of the unit cube [n, columns]."""
@@ -97,13 +97,13 @@ class Space:
 
     def decode(self, rows: np.ndarray) -> list[Point]:
         """Points of rows; whole numbers and choices are the nearest ones."""
-        found: list[Point] = [{} for _ in rows]
-        for place, row in enumerate(np.asarray(rows, np.float64)):
+        points: list[Point] = [{} for _ in rows]
+        for i, row in enumerate(np.asarray(rows, np.float64)):
             first = 0
             for name, dimension in self.dimensions.items():
-                found[place][name] = dimension.decode(row[first : first + dimension.columns])
+                points[i][name] = dimension.decode(row[first : first + dimension.columns])
                 first += dimension.columns
-        return found
+        return points
 
     def snap(self, rows: np.ndarray) -> np.ndarray:
         """Rows moved to the nearest codes of points."""
@@ -127,12 +127,12 @@ class Space:
         sobol = qmc.Sobol(len(self.dimensions), scramble=True, rng=np.random.default_rng(seed))
         unit = sobol.random_base2(max(0, math.ceil(math.log2(max(num, 1)))))[:num]
         columns = []
-        for place, dimension in enumerate(self.dimensions.values()):
+        for i, dimension in enumerate(self.dimensions.values()):
             if isinstance(dimension, Category):
-                which = np.minimum((unit[:, place] * dimension.count).astype(int), dimension.count - 1)
+                which = np.minimum((unit[:, i] * dimension.count).astype(int), dimension.count - 1)
                 columns.append(np.eye(dimension.count)[which])
             else:
-                columns.append(unit[:, place : place + 1])
+                columns.append(unit[:, i : i + 1])
         return self.snap(np.concatenate(columns, 1))
 
     def every(self) -> np.ndarray:
@@ -151,7 +151,7 @@ class Space:
         """A space from plain data."""
         if not isinstance(data, dict) or not data:
             raise InputError("A space has a table for each setting.")
-        return Space({name: from_plain(name, given) for name, given in data.items()})
+        return Space({name: from_plain(name, plain) for name, plain in data.items()})
 
     @staticmethod
     def from_toml(path: Any) -> "Space":
@@ -164,16 +164,16 @@ class Space:
             >>> Space.from_toml("space.toml")
             Space({'rate': Float(low=1e-05, high=1.0, log=True)})
         """
-        place = Path(path)
+        file = Path(path)
         try:
-            data = tomllib.loads(read_file(place, MOST_BYTES, inside=False).decode())
+            data = tomllib.loads(read_file(file, MOST_BYTES, inside=False).decode())
         except OSError as error:
-            raise InputError(f"Cannot read {place}: {error.strerror or error}.") from error
+            raise InputError(f"Cannot read {file}: {error.strerror or error}.") from error
         except Damaged as error:
-            raise InputError(f"Cannot read {place}: {error}.") from error
+            raise InputError(f"Cannot read {file}: {error}.") from error
         except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError, ValueError) as error:
-            raise InputError(f"{place} is not TOML: {str(error).splitlines()[0]}.") from error
+            raise InputError(f"{file} is not TOML: {str(error).splitlines()[0]}.") from error
         try:
             return Space.from_data(data)
         except InputError as error:
-            raise InputError(f"{place}: {error}") from error
+            raise InputError(f"{file}: {error}") from error

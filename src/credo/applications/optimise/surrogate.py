@@ -1,4 +1,4 @@
-"""Any method of credo as a surrogate: a network fitted to what is known of the objective."""
+"""Any method of credo as a surrogate: a network fitted to the evaluations of the objective."""
 
 import dataclasses
 from typing import Any, NamedTuple, Protocol
@@ -122,20 +122,17 @@ class Surrogate:
         inputs, targets = (2 * x - 1).astype(np.float32), y.astype(np.float32)
         start = self.last if self.warm and self.name != "infinite_width" else None
         with unwarned(), part_of_more():  # one step of many: what it believes is held against what comes next
-            found = fit(
+            fitted = fit(
                 key_fit, self.model_at(x.shape[1]), (inputs, targets), self.method, steps=self.steps, start=start,
                 capacity=room(len(x)), progress=False,
             )  # fmt: skip
-        self.last = found if self.warm else None
-        if isinstance(found.posterior, FunctionPosterior):
-            return Fitted(as_normal(found), shift, scale, x.shape[1])
-        belief = DrawBelief(
-            jax.device_put(found.posterior), found.model, jax.random.key_data(key_draws), np.float32(0), self.num_draws
-        )
+        self.last = fitted if self.warm else None
+        if isinstance(fitted.posterior, FunctionPosterior):
+            return Fitted(normal_belief(fitted), shift, scale, x.shape[1])
+        posterior, draws_key = jax.device_put(fitted.posterior), jax.random.key_data(key_draws)
+        belief = DrawBelief(posterior, fitted.model, draws_key, np.float32(0), self.num_draws)
         noise = _noise(belief, jnp.asarray(x[:1], jnp.float32))
-        return Fitted(
-            DrawBelief(belief.posterior, belief.model, belief.key, noise, belief.num), shift, scale, x.shape[1]
-        )
+        return Fitted(dataclasses.replace(belief, noise=noise), shift, scale, x.shape[1])
 
 
 @jax.jit
@@ -147,18 +144,18 @@ def _noise(belief: DrawBelief, x: jax.Array) -> jax.Array:
     return jax.nn.softmax(flat.log_weights) @ variances[:, 0, 0]
 
 
-def as_normal(found: Fit) -> NormalBelief:
+def normal_belief(fitted: Fit) -> NormalBelief:
     """The posterior of an infinitely wide network, which computes on the host, from its numbers in JAX."""
-    post = found.posterior
-    given = {name: from_bits(bits)[0] for name, bits in post.bits.items()}
-    likelihood: Any = found.model.likelihood
+    post = fitted.posterior
+    arrays = {name: from_bits(bits)[0] for name, bits in post.bits.items()}
+    likelihood: Any = fitted.model.likelihood
     params = jax.tree.map(lambda a: np.asarray(a)[0], post.likelihood)
     with jax.enable_x64(True):
         noise = np.exp(2 * np.asarray(likelihood.log_sigma(params), np.float64)).reshape(-1)[0]
-        whiten = solve_triangular(given["factor"][0], np.diag(given["roots"][0, :, 0, 0]), lower=True)
+        whiten = solve_triangular(arrays["factor"][0], np.diag(arrays["roots"][0, :, 0, 0]), lower=True)
         belief = NormalBelief(
-            Kernel(given["weight"], given["bias"], post.activation, given.get("relevance")), given["inputs"],
-            given["coefficients"][:, 0], whiten, np.float64(0.0), noise, -1.0, 2.0,
+            Kernel(arrays["weight"], arrays["bias"], post.activation, arrays.get("relevance")), arrays["inputs"],
+            arrays["coefficients"][:, 0], whiten, np.float64(0.0), noise, -1.0, 2.0,
         )  # fmt: skip
     return jax.tree.map(np.asarray, belief)
 
@@ -175,9 +172,9 @@ def find_surrogate(surrogate: Any) -> Any:
         if surrogate == "gp":
             return GaussianProcess()
         if ALIASES.get(surrogate, surrogate) not in METHODS:
-            known = ["gp", "random", *ALIASES, *METHODS]
+            names = ["gp", "random", *ALIASES, *METHODS]
             raise InputError(
-                f"Unknown surrogate {surrogate!r}.{did_you_mean(surrogate, known)} Take gp, random, or a method that "
+                f"Unknown surrogate {surrogate!r}.{did_you_mean(surrogate, names)} Take gp, random, or a method that "
                 "`credo methods` lists."
             )
         return Surrogate(surrogate)

@@ -58,17 +58,17 @@ def information_gain(exact: Conjugate, inputs: np.ndarray, nodes: int = 20) -> n
     points, weights = np.polynomial.hermite_e.hermegauss(nodes)
     weights = weights / weights.sum()
     prior_precision, prior_mean = exact.precision, exact.mean
-    found = []
+    gains = []
     for row, mean, std in zip(design(inputs), *exact.predict(inputs)):
         total = np.hypot(std, exact.noise)
         precision = prior_precision + np.outer(row, row) / exact.noise**2
         covariance = np.linalg.inv(precision)
         log_dets = np.linalg.slogdet(precision)[1] - np.linalg.slogdet(prior_precision)[1]
         fixed = 0.5 * (np.trace(prior_precision @ covariance) - len(row) + log_dets)
-        gains = []
+        divergences = []
         for y in mean + total * points:
             after = covariance @ (prior_precision @ prior_mean + row * y / exact.noise**2)
             shift = after - prior_mean
-            gains.append(fixed + 0.5 * shift @ prior_precision @ shift)
-        found.append(weights @ np.array(gains))
-    return np.array(found)
+            divergences.append(fixed + 0.5 * shift @ prior_precision @ shift)
+        gains.append(weights @ np.array(divergences))
+    return np.array(gains)

@@ -1,6 +1,6 @@
 """What a method claims to be exact on, and whether a row of the audit bears it out."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,8 +35,8 @@ class Chains(NamedTuple):
 def judge_chains(likelihood: Any, draws: Draws, truth: Truth) -> Chains | None:
     """z = (share of draws with g ≤ Q*(u) − u) / √(Monte-Carlo error² + error of the reference²), for u near `AT`.
 
-    Shares are bounded, so their errors are near normal even where g is skewed (a probability close to 1), and they
-    notice errors of place, of spread and of shape alike. None for single draws and for particles of equal weight.
+    Shares are bounded, so their errors are near normal even where g is skewed (a probability close to 1). They notice
+    errors of location, of spread and of shape alike. None for single draws and for particles of equal weight.
     """
     members, each = draws.values.shape[:2]
     if each < 8:
@@ -45,18 +45,27 @@ def judge_chains(likelihood: Any, draws: Draws, truth: Truth) -> Chains | None:
         return _judge_weighted(likelihood, draws, truth)
     values = function_values(likelihood, flatten(draws))[0]
     chains = values.reshape(members, each, *values.shape[1:])
-    whole = chain_stats(chains)
     z = []
-    for level in AT:
-        place = int(np.abs(LEVELS - level).argmin())
-        below = (chains <= truth.quantiles[place]).astype(np.float64)
-        u = LEVELS[place]
-        own = np.sqrt(u * (1 - u) / truth.effective)
+    for u, quantile, reference_error in _tested_quantiles(truth):
+        below = (chains <= quantile).astype(np.float64)
         # Draws that all lie on one side show no error of their own: that of as many independent ones is assumed.
         error = np.maximum(chain_stats(below).mcse_mean, np.sqrt(u * (1 - u) / (members * each)))
-        z.append((below.mean((0, 1)) - u) / np.hypot(error, own))
+        z.append((below.mean((0, 1)) - u) / np.hypot(error, reference_error))
+    statistics = chain_stats(chains)
+    return _judged(z, float(np.nanmax(statistics.rhat)), float(np.nanmin(statistics.ess_bulk)))
+
+
+def _tested_quantiles(truth: Truth) -> Iterator[tuple[float, np.ndarray, np.ndarray]]:
+    """(u, Q*(u), standard error of the share below it in the reference) for u near `AT`."""
+    for level in AT:
+        index = int(np.abs(LEVELS - level).argmin())
+        u = LEVELS[index]
+        yield u, truth.quantiles[index], np.sqrt(u * (1 - u) / truth.effective)
+
+
+def _judged(z: list[np.ndarray], rhat: float, effective: float) -> Chains:
     bound = float(stats.norm.isf(FALSE_ALARMS / 2 / np.size(z)))
-    return Chains(float(np.abs(z).max()), bound, float(np.nanmax(whole.rhat)), float(np.nanmin(whole.ess_bulk)))
+    return Chains(float(np.abs(z).max()), bound, rhat, effective)
 
 
 def _judge_weighted(likelihood: Any, draws: Draws, truth: Truth) -> Chains | None:
@@ -70,16 +79,13 @@ def _judge_weighted(likelihood: Any, draws: Draws, truth: Truth) -> Chains | Non
         return None
     effective = 1 / (weights**2).sum()
     z = []
-    for level in AT:
-        place = int(np.abs(LEVELS - level).argmin())
-        below, u = (values <= truth.quantiles[place]).astype(np.float64), LEVELS[place]
+    for u, quantile, reference_error in _tested_quantiles(truth):
+        below = (values <= quantile).astype(np.float64)
         share = np.tensordot(weights, below, 1)
         error = np.sqrt(np.tensordot(weights**2, (below - u) ** 2, 1))
         error = np.maximum(error, np.sqrt(u * (1 - u) / effective))
-        z.append((share - u) / np.hypot(error, np.sqrt(u * (1 - u) / truth.effective)))
-    bound = float(stats.norm.isf(FALSE_ALARMS / 2 / np.size(z)))
-    believed = shape < good_shape(len(weights))
-    return Chains(float(np.abs(z).max()), bound, 1.0, float(effective) if believed else 0.0)
+        z.append((share - u) / np.hypot(error, reference_error))
+    return _judged(z, 1.0, float(effective) if shape < good_shape(len(weights)) else 0.0)
 
 
 class Claim(NamedTuple):

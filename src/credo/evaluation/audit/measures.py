@@ -41,17 +41,17 @@ def measure_draws(likelihood: Any, draws: Draws, problem: Problem) -> dict[str, 
     truth, flat = problem.truth, flatten(draws)
     values, weights = function_values(likelihood, flat)
     mean, std = weighted_moments(values, weights)
-    found: dict[str, float | None] = {
+    gaps: dict[str, float | None] = {
         "mean_error": float(np.sqrt((((mean - truth.mean) / truth.std) ** 2).mean())),
         "std_ratio": _ratio(std, truth.std),
     }
     quantiles = weighted_quantiles(values, weights)
-    found["w1_function"] = float((np.abs(quantiles - truth.quantiles).mean(0) / truth.std).mean())
-    found["credible_90"] = _credible(values, weights, truth)
-    found |= _classes(mean, truth, found["credible_90"]) if truth.kind == "classes" else _real(likelihood, flat, truth)
+    gaps["w1_function"] = float((np.abs(quantiles - truth.quantiles).mean(0) / truth.std).mean())
+    gaps["credible_90"] = _credible(values, weights, truth)
+    gaps |= _classes(mean, truth, gaps["credible_90"]) if truth.kind == "classes" else _real(likelihood, flat, truth)
     for name, rows in problem.regions.items():
-        found[f"std_ratio_{name}"] = _ratio(std[rows], truth.std[rows])
-    return found
+        gaps[f"std_ratio_{name}"] = _ratio(std[rows], truth.std[rows])
+    return gaps
 
 
 def _ratio(std: np.ndarray, true: np.ndarray) -> float:
@@ -66,7 +66,7 @@ def _credible(values: np.ndarray, weights: np.ndarray, truth: Truth) -> float:
         [np.interp(end, column, LEVELS, left=0.0, right=1.0) for end, column in zip(ends.ravel(), columns.T)]
         for ends in (low, high)
     ]
-    return float((np.array(below[1]) - np.array(below[0])).mean())
+    return float(np.subtract(below[1], below[0]).mean())
 
 
 def _classes(probs: np.ndarray, truth: Truth, credible: float | None) -> dict[str, float | None]:
@@ -89,14 +89,15 @@ def _real(likelihood: Any, flat: Flat, truth: Truth) -> dict[str, float | None]:
     log_density, cdf = on_grid(likelihood, flat, truth.grid)
     width = truth.grid[:, 1] - truth.grid[:, 0]
     inside = [
-        np.interp(np.interp([0.05, 0.95], own, grid), grid, true) for own, true, grid in zip(cdf, truth.cdf, truth.grid)
+        np.interp(np.interp([0.05, 0.95], ours, grid), grid, true)
+        for ours, true, grid in zip(cdf, truth.cdf, truth.grid)
     ]
     density = truth.density
-    gap = density * (truth.log_density - np.maximum(log_density, -200.0))
+    regret = density * (truth.log_density - np.maximum(log_density, -200.0))
     return {
         "w1": float((np.abs(cdf - truth.cdf).sum(1) * width / truth.noise).mean()),
         "total_variation": float((0.5 * np.abs(np.exp(log_density) - density).sum(1) * width).mean()),
         "agreement": None,
         "coverage_90": float(np.diff(inside).mean()),
-        "regret": float((gap.sum(1) * width).mean()),
+        "regret": float((regret.sum(1) * width).mean()),
     }

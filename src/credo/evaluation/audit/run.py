@@ -98,22 +98,24 @@ def audit(
         >>> result.rows[0]["std_ratio"], result.rows[0]["met"]
         (0.0, True)
     """
-    known = all_problems()
-    chosen = _chosen(problems, known, quick)
+    catalogue = all_problems()
+    selected = _select(problems, catalogue, quick)
     entries = [_entry(m, quick) for m in ([r.name for r in ROWS] if methods == "all" else _listed(methods))]
     rows, bands = [], {}
-    for problem in chosen.values():
+    for problem in selected.values():
         for name, row, method in entries:
             key = jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), _code(problem.name)), _code(name))
-            own = _with_chains(method, problem) if row else method
-            line, band = audit_one(key, name, row.exact_on if row else "", own, problem, quick, row.thin if row else 1)
+            prepared = _with_chains(method, problem) if row else method
+            line, band = audit_one(
+                key, name, row.exact_on if row else "", prepared, problem, quick, row.thin if row else 1
+            )
             tidy(FINISHED_SHARE)
             rows.append(line)
             if band is not None:
                 bands[name, problem.name] = band
             if tell is not None:
                 tell(line)
-    return Audit(rows, chosen, bands)
+    return Audit(rows, selected, bands)
 
 
 def audit_one(
@@ -160,11 +162,11 @@ def _converged(
     while True:
         draws = function_draws(key, fitted, problem.places, num)
         chains = None if num else judge_chains(fitted.model.likelihood, draws, problem.truth)
-        taken = fitted.config["steps"] or most
-        if chains is None or chains.rhat <= FLAGGED or taken >= most:
+        steps = fitted.config["steps"] or most
+        if chains is None or chains.rhat <= FLAGGED or steps >= most:
             return fitted, draws, chains
         with unwarned(), part_of_more():
-            fitted = fitted.extend((MORE - 1) * taken)
+            fitted = fitted.extend((MORE - 1) * steps)
 
 
 def _with_chains(method: Any, problem: Problem) -> Any:
@@ -195,13 +197,15 @@ def _listed(methods: str | Sequence[Any]) -> Sequence[Any]:
     return methods.split(",") if isinstance(methods, str) else methods
 
 
-def _chosen(names: Sequence[str] | None, known: dict[str, Problem], quick: bool) -> dict[str, Problem]:
+def _select(names: Sequence[str] | None, catalogue: dict[str, Problem], quick: bool) -> dict[str, Problem]:
     if names is None:
-        return {n: p for n, p in known.items() if not quick or p.quick}
+        return {n: p for n, p in catalogue.items() if not quick or p.quick}
     for name in names:
-        if name not in known:
-            raise InputError(f"Unknown problem {name!r}.{did_you_mean(name, known)} There are: {', '.join(known)}.")
-    return {name: known[name] for name in names}
+        if name not in catalogue:
+            raise InputError(
+                f"Unknown problem {name!r}.{did_you_mean(name, catalogue)} There are: {', '.join(catalogue)}."
+            )
+    return {name: catalogue[name] for name in names}
 
 
 def _code(name: str) -> int:

@@ -182,17 +182,21 @@ class _Ranker:
 def _quantities(likelihood: Any, targets: jax.Array, outputs: jax.Array, params: PyTree) -> jax.Array:
     """Function values at the places (class probabilities but the last), the likelihood's own parameters, and
     log p(y|θ) of the targets."""
-    here, there = jnp.split(outputs, [len(outputs) - len(targets)])
-    values = jnp.exp(likelihood.log_probs(params, here))[:, :-1] if likelihood.kind == "classes" else here
-    fit = likelihood.log_prob(params, there, targets).sum()
+    at_places, at_inputs = jnp.split(outputs, [len(outputs) - len(targets)])
+    values = jnp.exp(likelihood.log_probs(params, at_places))[:, :-1] if likelihood.kind == "classes" else at_places
+    fit = likelihood.log_prob(params, at_inputs, targets).sum()
     return jnp.concatenate([values.ravel(), *(jnp.ravel(x) for x in jax.tree.leaves(params)), fit[None]])
+
+
+def _batch(setting: Setting) -> Batch:
+    rows = len(setting.inputs)
+    return Batch(setting.inputs, setting.targets, np.ones(rows, np.float32), np.float32(rows))
 
 
 def _simulate(setting: Setting, key: jax.Array) -> Simulated:
     key_prior, key_data = jax.random.split(key)
-    model, rows = setting.model, len(setting.inputs)
-    batch = Batch(setting.inputs, setting.targets, np.ones(rows, np.float32), np.float32(rows))
-    variables: Variables = model.sample_prior(key_prior, batch)
+    model = setting.model
+    variables: Variables = model.sample_prior(key_prior, _batch(setting))
     noise = model.complete(variables.params)["likelihood"]
     places, inputs = jnp.asarray(setting.places), jnp.asarray(setting.inputs)
     outputs = model.outputs(variables, jnp.concatenate([places, inputs]))[0]
@@ -266,18 +270,16 @@ def calibrate(
 
 def _names(setting: Setting) -> list[str]:
     likelihood = setting.model.likelihood
-    rows = len(setting.inputs)
-    batch = Batch(setting.inputs, setting.targets, np.ones(rows, np.float32), np.float32(rows))
-    variables = jax.eval_shape(setting.model.init, jax.random.key(0), batch)
+    variables = jax.eval_shape(setting.model.init, jax.random.key(0), _batch(setting))
     width = likelihood.num_outputs(likelihood.prepare(setting.targets))
     width = width - 1 if likelihood.kind == "classes" and width > 1 else width
     letter = "p" if likelihood.kind == "classes" else "f"
     at = ["(" + ", ".join(f"{v:g}" for v in place) + ")" for place in setting.places]
     values = [f"{letter}{at[i]}" + (f"[{c}]" if width > 1 else "") for i in range(len(at)) for c in range(width)]
     noise = variables.params["likelihood"]
-    own = [
+    noise_names = [
         path if np.size(x) == 1 else f"{path}[{i}]"
         for path, x in zip(paths(noise), jax.tree.leaves(noise))
         for i in range(int(np.prod(x.shape)))
     ]
-    return [*values, *own, LIKELIHOOD]
+    return [*values, *noise_names, LIKELIHOOD]

@@ -26,7 +26,7 @@ class Truth:
         kind: "real" or "classes".
         mean, std: moments of g under the posterior.
         quantiles: of g under the posterior, at `LEVELS` [L, n, C].
-        grid: places of y [n, G] (real targets).
+        grid: values of y [n, G] (real targets).
         log_density, cdf: of the predictive distribution of y on the grid [n, G] (real targets).
         effective: how many independent draws the moments rest on; infinite where they are exact.
         source: where it comes from, in a sentence.
@@ -74,15 +74,15 @@ def truth_of_draws(likelihood: Likelihood, draws: Flat, effective: Any, source: 
     """The truth that many draws of f (or the nodes and weights of a quadrature) stand for."""
     values, weights = function_values(likelihood, draws)
     mean, std = weighted_moments(values, weights)
-    found = weighted_quantiles(values, weights)
+    quantiles = weighted_quantiles(values, weights)
     effective = np.broadcast_to(np.asarray(effective, np.float64), mean.shape)
     if likelihood.kind == "classes":
-        return Truth("classes", mean, std, found, None, None, None, effective, source)
+        return Truth("classes", mean, std, quantiles, None, None, None, effective, source)
     moments = {k: np.asarray(v, np.float64)[:, 0] for k, v in mixture.moments(likelihood, draws).items()}
     total = np.sqrt(moments["aleatoric"] + moments["epistemic"])
     grid = moments["mean"][:, None] + total[:, None] * np.linspace(-7, 7, POINTS)
     log_density, cdf = on_grid(likelihood, draws, grid)
-    return Truth("real", mean, std, found, grid, log_density, cdf, effective, source)
+    return Truth("real", mean, std, quantiles, grid, log_density, cdf, effective, source)
 
 
 def function_values(likelihood: Any, draws: Flat) -> tuple[np.ndarray, np.ndarray]:
@@ -104,12 +104,12 @@ def weighted_quantiles(values: np.ndarray, weights: np.ndarray, levels: np.ndarr
     columns = values.reshape(len(values), -1)
     if np.ptp(weights) == 0:
         return np.quantile(columns, levels, axis=0, method="hazen").reshape(-1, *shape)
-    place = np.argsort(columns, axis=0)
-    found = np.empty((len(levels), columns.shape[1]))
-    for j, at in enumerate(place.T):
+    order = np.argsort(columns, axis=0)
+    quantiles = np.empty((len(levels), columns.shape[1]))
+    for j, at in enumerate(order.T):
         mass = weights[at]
-        found[:, j] = np.interp(levels, np.cumsum(mass) - 0.5 * mass, columns[at, j])
-    return found.reshape(-1, *shape)
+        quantiles[:, j] = np.interp(levels, np.cumsum(mass) - 0.5 * mass, columns[at, j])
+    return quantiles.reshape(-1, *shape)
 
 
 def on_grid(likelihood: Likelihood, draws: Flat, grid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

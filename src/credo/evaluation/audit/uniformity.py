@@ -58,9 +58,9 @@ def _tails(size: int, most: int) -> np.ndarray:
 def _statistics(size: int, most: int) -> np.ndarray:
     """The statistic of simulated uniform ranks [TRIALS]; a fixed seed, since it stands for a table."""
     rng = np.random.default_rng(0)
-    table, places = _tails(size, most), np.arange(most + 1)
+    table, ranks = _tails(size, most), np.arange(most + 1)
     parts = []
     for _ in range(20):
         counts = rng.multinomial(size, np.full(most + 1, 1 / (most + 1)), TRIALS // 20).cumsum(1)
-        parts.append(table[counts, places].min(1))
+        parts.append(table[counts, ranks].min(1))
     return np.concatenate(parts)

@@ -46,8 +46,8 @@ def fit_baseline(
     Example:
         >>> import numpy as np
         >>> x = np.linspace(-1, 1, 60)[:, None]
-        >>> found = fit_baseline("linear", "regression", x, 2 * x[:, 0]).predict(np.array([[0.5]]))
-        >>> found.mean.round(2).tolist()
+        >>> predictive = fit_baseline("linear", "regression", x, 2 * x[:, 0]).predict(np.array([[0.5]]))
+        >>> predictive.mean.round(2).tolist()
         [1.0]
     """
     if name not in BASELINES:

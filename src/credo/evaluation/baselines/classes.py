@@ -49,8 +49,8 @@ class ClassBaseline:
                     continue
                 model = self.make(self.lengths[-1], len(rest)).fit(x[rest], y[rest])
                 for i, probs in enumerate(_staged(model, "predict_proba", x[held], self.lengths)):
-                    found = self._all_classes(model, probs)
-                    totals[i] += [_score(_sharpened(found, power), y[held]) for power in self.powers]
+                    complete = self._all_classes(model, probs)
+                    totals[i] += [_score(_sharpened(complete, power), y[held]) for power in self.powers]
             best = best_of(totals)
             self.power = 1.0 if best is None else float(self.powers[best[1]])
             self.model = self.make(self.lengths[-1 if best is None else best[0]], len(y)).fit(x, y)
@@ -61,9 +61,9 @@ class ClassBaseline:
         return class_probabilities(_sharpened(probs, self.power))
 
     def _all_classes(self, model: Any, probs: np.ndarray) -> np.ndarray:
-        found = np.zeros((len(probs), self.num_classes))
-        found[:, model.classes_] = probs
-        return found
+        complete = np.zeros((len(probs), self.num_classes))
+        complete[:, model.classes_] = probs
+        return complete
 
 
 def _sharpened(probs: np.ndarray, power: float) -> np.ndarray:
@@ -113,7 +113,7 @@ def _staged(model: Any, what: str, x: np.ndarray, lengths: tuple[int, ...]) -> l
     """Predictions after each of the lengths."""
     if len(lengths) == 1:
         return [methodcaller(what, x)(model)]
-    return [found for i, found in enumerate(methodcaller(f"staged_{what}", x)(model), 1) if i in lengths]
+    return [predictions for i, predictions in enumerate(methodcaller(f"staged_{what}", x)(model), 1) if i in lengths]
 
 
 def classifier(kind: str, num_classes: int, seed: int) -> ClassBaseline:

@@ -21,14 +21,14 @@ def mixture(means: np.ndarray, scales: np.ndarray, tails: float = math.inf) -> P
 
     Example:
         >>> import numpy as np
-        >>> found = mixture(np.array([[0.0], [2.0]]), np.ones((2, 1)))
-        >>> found.mean.tolist(), found.aleatoric.tolist(), found.epistemic.tolist()
+        >>> predictive = mixture(np.array([[0.0], [2.0]]), np.ones((2, 1)))
+        >>> predictive.mean.tolist(), predictive.aleatoric.tolist(), predictive.epistemic.tolist()
         ([1.0], [1.0], [1.0])
     """
     # σ = log(1 + eᵃ) solved for a
     raw = scales + np.log(-np.expm1(-np.maximum(scales, 1e-12)))
-    own: Any = heteroscedastic(floor=1e-12) if tails == math.inf else heteroscedastic_t(1e-12, df=tails)
-    return _predictive(own, np.stack([means, raw], -1))
+    likelihood: Any = heteroscedastic(floor=1e-12) if tails == math.inf else heteroscedastic_t(1e-12, df=tails)
+    return _predictive(likelihood, np.stack([means, raw], -1))
 
 
 def class_probabilities(probs: np.ndarray) -> Predictive:
@@ -50,8 +50,8 @@ def counts(means: np.ndarray, dispersion: float) -> Predictive:
 
     Example:
         >>> import numpy as np
-        >>> found = counts(np.array([2.0]), 4.0)
-        >>> found.mean.round(4).tolist(), found.variance.round(4).tolist()
+        >>> predictive = counts(np.array([2.0]), 4.0)
+        >>> predictive.mean.round(4).tolist(), predictive.variance.round(4).tolist()
         ([2.0], [3.0])
     """
     return _predictive(negative_binomial(float(dispersion)), np.log(np.maximum(means, 1e-6))[None, :, None])
@@ -65,9 +65,9 @@ def _predictive(likelihood: Any, outputs: np.ndarray) -> Predictive:
     def chunks() -> Iterator[tuple[slice, Flat]]:
         for first in range(0, rows, ROWS):
             part = slice(first, min(first + ROWS, rows))
-            held = outputs[:, part]
+            block = outputs[:, part]
             if rows > ROWS:  # one program for all chunks
-                held = pad_rows(held.swapaxes(0, 1), ROWS).swapaxes(0, 1)
-            yield part, Flat(jnp.asarray(held), {}, weights)
+                block = pad_rows(block.swapaxes(0, 1), ROWS).swapaxes(0, 1)
+            yield part, Flat(jnp.asarray(block), {}, weights)
 
     return Predictive(likelihood, chunks, rows, flat=True)

@@ -65,8 +65,8 @@ class _Spread(ABC):
         for rest, held in parts(len(y), self.seed, groups):
             self.train(x[rest], y[rest], self.lengths[-1])
             some = held[:MOST_HELD]
-            for i, found in enumerate(self.components(x[some])):
-                totals[i] += [_score(*self.scaled(*found, factor), y[some], tails) for factor, tails in shapes]
+            for i, component in enumerate(self.components(x[some])):
+                totals[i] += [_score(*self.scaled(*component, factor), y[some], tails) for factor, tails in shapes]
         best = best_of(totals)
         self.factor, self.tails = (1.0, math.inf) if best is None else shapes[best[1]]
         self.train(x, y, self.lengths[-1 if best is None else best[0]])
@@ -179,7 +179,7 @@ class ProcessBaseline:
             raise Refusal(f"An exact Gaussian process on {len(y):,} rows takes too long; it is run up to {MOST_GP:,}.")
         self.shift, self.scale = float(y.mean()), float(y.std()) or 1.0
         number = x.shape[1] if x.shape[1] <= 30 else 1
-        found = []
+        models = []
         with warnings.catch_warnings():
             # An input that does not matter has a length at its bound, which is what it should have.
             warnings.simplefilter("ignore", ConvergenceWarning)
@@ -189,12 +189,12 @@ class ProcessBaseline:
                 kernel += kernels.WhiteKernel(noise, (1e-6, 10.0))
                 model = GaussianProcessRegressor(kernel, random_state=self.seed)
                 try:
-                    found.append(model.fit(x.astype(np.float64), (y - self.shift) / self.scale))
+                    models.append(model.fit(x.astype(np.float64), (y - self.shift) / self.scale))
                 except np.linalg.LinAlgError:  # at the end of this search; others may end elsewhere
                     continue
-        if not found:
+        if not models:
             raise Refusal("The covariance of a Gaussian process on these rows has no Cholesky factor in float64.")
-        self.model = max(found, key=lambda model: model.log_marginal_likelihood_value_)
+        self.model = max(models, key=lambda model: model.log_marginal_likelihood_value_)
         return self
 
     def predict(self, x: np.ndarray) -> Predictive:

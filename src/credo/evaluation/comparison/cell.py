@@ -43,91 +43,91 @@ def run_cell(
     Args:
         name: a method of the registry, or a baseline.
         frame: the whole table.
-        rows: places of the training rows and of the held-out rows.
+        rows: indices of the training rows and of the held-out rows.
         how: "target", "task", "missing", "network", "settings", "steps", "budget" and "seed"; "loo" False leaves out
             what leave-one-out says; "announce" is called with the seconds that "auto" plans; "groups", a number for
             each row, keeps the pilot of "auto" and the baselines' own cross-validation from cutting groups; "progress"
             None shows that of the fit on a terminal.
     """
-    began, compiled = time.perf_counter(), COMPILING.seconds
-    encoder, given, scored = encoded(frame, rows, how)
-    groups = None if how.get("groups") is None else how["groups"][rows[0]][given.rows]
-    begun = began, compiled
+    began = time.perf_counter()
+    begun = began, COMPILING.seconds
+    encoder, train, held_out = encoded(frame, rows, how)
+    groups = None if how.get("groups") is None else how["groups"][rows[0]][train.rows]
     try:
         if name in BASELINES:
-            predictive, facts = _baseline(name, encoder, given, scored, how, groups)
+            predictive, facts = _baseline(name, encoder, train, held_out, how, groups)
         else:
-            predictive, facts = _network(name, encoder, given, scored, how, groups, begun)
-        rowwise = row_scores(predictive, true_targets(encoder, scored.targets))
+            predictive, facts = _network(name, encoder, train, held_out, how, groups, begun)
+        rowwise = row_scores(predictive, true_targets(encoder, held_out.targets))
     except (Refusal, InputError) as error:
         return {"refused": str(error), "seconds": time.perf_counter() - began, "rows": {}}
-    rowwise["place"] = rows[1][scored.rows]
+    rowwise["place"] = rows[1][held_out.rows]
     return {"refused": None, "seconds": time.perf_counter() - began, "rows": rowwise} | facts
 
 
 def _baseline(
-    name: str, encoder: Any, given: Any, scored: Any, how: dict[str, Any], groups: np.ndarray | None
+    name: str, encoder: Any, train: Any, held_out: Any, how: dict[str, Any], groups: np.ndarray | None
 ) -> tuple[Predictive, dict[str, Any]]:
     began, classes = time.perf_counter(), len(encoder.classes or ())
     model = fit_baseline(
-        name, encoder.task, given.inputs, given.targets, num_classes=classes, seed=how["seed"], groups=groups
+        name, encoder.task, train.inputs, train.targets, num_classes=classes, seed=how["seed"], groups=groups
     )
     spent = time.perf_counter() - began
     facts = {"ok": True, "alarms": {}, "status": "The fit finished.", "seconds_fit": spent}
-    return on_scale(model.predict(settled(encoder, scored.inputs)), encoder), facts | {
+    return on_scale(model.predict(settled(encoder, held_out.inputs)), encoder), facts | {
         "over": _over(spent, how["budget"])
     }
 
 
 def _network(
-    name: str, encoder: Any, given: Any, scored: Any, how: dict[str, Any], groups: np.ndarray | None,
+    name: str, encoder: Any, train: Any, held_out: Any, how: dict[str, Any], groups: np.ndarray | None,
     begun: tuple[float, float],
 ) -> tuple[Predictive, dict[str, Any]]:  # fmt: skip
     resolved = resolve(
-        of_table(encoder, given), method=name, network=how["network"], settings=how["settings"], steps=how["steps"],
+        of_table(encoder, train), method=name, network=how["network"], settings=how["settings"], steps=how["steps"],
         budget=how["budget"], seed=how["seed"], groups=groups, begun=begun, announce=how.get("announce"),
     )  # fmt: skip
     key_fit, key_draws = jax.random.split(jax.random.key(how["seed"]))
     with unwarned(), part_of_more():
-        found = resolved.fit(key_fit, given[:3], progress=how.get("progress", False))
+        fitted = resolved.fit(key_fit, train[:3], progress=how.get("progress", False))
     began, compiled = begun
     spent, compiling = time.perf_counter() - began, COMPILING.seconds - compiled
-    alarms = alarms_of(found)
+    alarms = alarms_of(fitted)
     facts = {
-        "ok": not alarms, "alarms": alarms, "status": str(found.status), "seconds_fit": spent,
+        "ok": not alarms, "alarms": alarms, "status": str(fitted.status), "seconds_fit": spent,
         "over": _over(spent - compiling, how["budget"]),
-        "loo": _on_table(_loo(found, given) if how.get("loo", True) else None, encoder), "why": resolved.why,
-        "evidence": _on_table(_evidence(found, len(given.rows)), encoder),
+        "loo": _on_table(_loo(fitted, train) if how.get("loo", True) else None, encoder), "why": resolved.why,
+        "evidence": _on_table(_evidence(fitted, len(train.rows)), encoder),
     }  # fmt: skip
-    predictive = predict_unseen(lambda rows: predict(key_draws, found, rows), encoder, scored.inputs)
+    predictive = predict_unseen(lambda rows: predict(key_draws, fitted, rows), encoder, held_out.inputs)
     return on_scale(predictive, encoder), facts
 
 
-def alarms_of(found: Any) -> dict[str, str]:
+def alarms_of(fitted: Any) -> dict[str, str]:
     """What speaks against a fit, a word → a sentence: its alarms and, where it failed, why."""
-    failed = {} if found.status.ok else {"failed": str(found.status)}
-    return failed or {alarm.id: str(alarm) for alarm in found.diagnostics.alarms}
+    failed = {} if fitted.status.ok else {"failed": str(fitted.status)}
+    return failed or {alarm.id: str(alarm) for alarm in fitted.diagnostics.alarms}
 
 
 def _over(seconds: float, budget: float | None) -> bool:
     return budget is not None and seconds > OVERRUN * budget
 
 
-def _loo(found: Any, given: Any) -> float | None:
+def _loo(fitted: Any, train: Any) -> float | None:
     """PSIS leave-one-out log density for each training row; None where there is none, or where too many rows fail."""
-    if len(given.rows) > MOST_FOR_LOO or not found.status.ok:
+    if len(train.rows) > MOST_FOR_LOO or not fitted.status.ok:
         return None
     try:
-        estimate = loo(found, (given.inputs, given.targets))
+        estimate = loo(fitted, (train.inputs, train.targets))
     except (Refusal, InputError):
         return None
     bad = np.mean(np.asarray(estimate.pareto_k) > np.asarray(estimate.good_k))
-    return estimate.elpd / len(given.rows) if bad < BAD_ROWS and np.isfinite(estimate.elpd) else None
+    return estimate.elpd / len(train.rows) if bad < BAD_ROWS and np.isfinite(estimate.elpd) else None
 
 
-def _evidence(found: Any, rows: int) -> float | None:
+def _evidence(fitted: Any, rows: int) -> float | None:
     """log p(D) for each training row, the mean over members; None where the method has no estimate."""
-    value = ask(found.posterior, EvidencePosterior).log_evidence
+    value = ask(fitted.posterior, EvidencePosterior).log_evidence
     if value is None:
         return None
     number = float(np.mean(np.asarray(value)))
@@ -142,19 +142,19 @@ def _on_table(value: float | None, encoder: TableEncoder) -> float | None:
 def row_scores(predictive: Predictive, truth: np.ndarray) -> dict[str, np.ndarray]:
     """Scores of every row [n]: log density, and squared error, CRPS and whether the 90 % interval holds the truth
     (numbers), or whether the most probable class is right and the Brier score (classes)."""
-    found = {"log_likelihood": np.asarray(predictive.log_prob(truth), np.float64)}
+    scores = {"log_likelihood": np.asarray(predictive.log_prob(truth), np.float64)}
     if predictive.kind == "classes":
         truth = truth.reshape(len(truth)).astype(int)
         probs = predictive.probs
-        found["accuracy"] = (probs.argmax(1) == truth).astype(np.float64)
-        found["brier"] = np.asarray(brier_terms(jnp.asarray(probs), jnp.asarray(truth)), np.float64)
-        return found
+        scores["accuracy"] = (probs.argmax(1) == truth).astype(np.float64)
+        scores["brier"] = np.asarray(brier_terms(jnp.asarray(probs), jnp.asarray(truth)), np.float64)
+        return scores
     mean, (low, high) = predictive.mean, predictive.interval(LEVEL)
     wide = lambda a: np.asarray(a, np.float64).reshape(len(truth), -1)  # noqa: E731
     y = wide(truth)
-    found["squared_error"] = ((wide(mean) - y) ** 2).mean(1)
+    scores["squared_error"] = ((wide(mean) - y) ** 2).mean(1)
     if predictive.kind != "counts":
-        found["crps"] = wide(crps(predictive, truth, 1000, 0)).mean(1)
-    found["coverage_90"] = ((wide(low) <= y) & (y <= wide(high))).mean(1)
-    found["width_90"] = (wide(high) - wide(low)).mean(1)
-    return found
+        scores["crps"] = wide(crps(predictive, truth, 1000, 0)).mean(1)
+    scores["coverage_90"] = ((wide(low) <= y) & (y <= wide(high))).mean(1)
+    scores["width_90"] = (wide(high) - wide(low)).mean(1)
+    return scores

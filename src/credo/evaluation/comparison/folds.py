@@ -24,8 +24,8 @@ def find_folds(frame: pd.DataFrame, target: Any, task: str, folds: int, seed: in
     copies = copies_of(frame) if groups is None else None
     if copies is not None:
         first = np.unique(copies)
-        chosen = [first[held] for _, held in _folds(frame.iloc[first], target, task, folds, seed, None)]
-        return [(np.flatnonzero(~held), np.flatnonzero(held)) for held in (np.isin(copies, one) for one in chosen)]
+        held_out = [first[held] for _, held in _folds(frame.iloc[first], target, task, folds, seed, None)]
+        return [(np.flatnonzero(~held), np.flatnonzero(held)) for held in (np.isin(copies, one) for one in held_out)]
     return _folds(frame, target, task, folds, seed, groups)
 
 
@@ -83,9 +83,9 @@ def check_folds(frame: pd.DataFrame, folds: Folds, how: dict[str, Any]) -> Table
         folds: from `find_folds`.
         how: "target", "task" and "missing".
     """
-    whole = TableEncoder.learn(frame, how["target"], how["task"], how["missing"])
-    if whole.classes is not None:
-        _check_classes(frame[how["target"]], folds, whole.keep(frame))
+    encoder = TableEncoder.learn(frame, how["target"], how["task"], how["missing"])
+    if encoder.classes is not None:
+        _check_classes(frame[how["target"]], folds, encoder.keep(frame))
     for i, rows in enumerate(folds):
         try:
             _, _, scored = encoded(frame, rows, how)
@@ -98,7 +98,7 @@ def check_folds(frame: pd.DataFrame, folds: Folds, how: dict[str, Any]) -> Table
                 f"Every row that fold {i + 1} of {len(folds)} holds out has a missing cell; use --missing auto or "
                 "fewer --folds."
             )
-    return whole
+    return encoder
 
 
 def _check_classes(series: pd.Series, folds: Folds, usable: np.ndarray) -> None:
@@ -107,13 +107,13 @@ def _check_classes(series: pd.Series, folds: Folds, usable: np.ndarray) -> None:
     used = np.isin(np.arange(len(codes)), usable)
     sizes = np.bincount(codes[used], minlength=len(keys))
     for i, (train, _) in enumerate(folds):
-        left = np.bincount(codes[train[used[train]]], minlength=len(keys))
-        left[sizes == 0] = 2  # all its rows have missing cells: no fold knows such a class
-        if left.min() < 2:
-            lonely = int(left.argmin())
+        counts = np.bincount(codes[train[used[train]]], minlength=len(keys))
+        counts[sizes == 0] = 2  # all its rows have missing cells: no fold knows such a class
+        if counts.min() < 2:
+            lonely = int(counts.argmin())
             more = ", remove it or use another number of folds" if sizes[lonely] > 2 else " or remove it"
             raise InputError(
                 f"Class '{keys[lonely]:.60}' of the target '{series.name}' has {sizes[lonely]} rows, of which fold "
-                f"{i + 1} of {len(folds)} leaves {left[lonely]} to learn from where two are needed; add rows of it, "
+                f"{i + 1} of {len(folds)} leaves {counts[lonely]} to learn from where two are needed; add rows of it, "
                 f"merge it with another class{more}."
             )

@@ -34,25 +34,25 @@ def find_models(methods: str | Sequence[str] | None, baselines: str | Sequence[s
         ['map', 'hmc', 'linear']
     """
     if methods is None:
-        chosen = list(USUAL)
+        names = list(USUAL)
     elif isinstance(methods, str):
         words = [word.strip() for word in methods.split(",") if word.strip()]
-        chosen = [AUTO, *METHODS] if words == ["all"] else words
+        names = [AUTO, *METHODS] if words == ["all"] else words
     else:
-        chosen = list(methods)
+        names = list(methods)
     beside = list(BASELINES) if baselines is True else [] if baselines is False else baselines
-    chosen += [word.strip() for word in beside.split(",")] if isinstance(beside, str) else list(beside)
-    for name in chosen:
+    names += [word.strip() for word in beside.split(",")] if isinstance(beside, str) else list(beside)
+    for name in names:
         if name != AUTO and name not in METHODS and name not in BASELINES:
-            known = [AUTO, *METHODS, *BASELINES]
+            valid = [AUTO, *METHODS, *BASELINES]
             raise InputError(
-                f"Unknown method {name!r}.{did_you_mean(name, known)} `credo methods` lists the methods; the baselines "
+                f"Unknown method {name!r}.{did_you_mean(name, valid)} `credo methods` lists the methods; the baselines "
                 f"are {', '.join(BASELINES)}."
             )
-    chosen = list(dict.fromkeys(chosen))
-    if len(chosen) < 2:
+    names = list(dict.fromkeys(names))
+    if len(names) < 2:
         raise InputError("A comparison needs at least two models.")
-    return chosen
+    return names
 
 
 class Plan:
@@ -70,33 +70,33 @@ class Plan:
         names = target_names(target)
         target = plain_target(names)
         frame, read_notes = read_source(table)
-        frame, gone = known_targets(parse.named_frame(frame), names, missing)
+        frame, target_notes = known_targets(parse.named_frame(frame), names, missing)
         frame, _ = without_columns(frame, drop, names, (groups,))
-        chosen, why = choose_task(frame, target, task)
-        if chosen == "classification" and not isinstance(target, str):
+        resolved, why = choose_task(frame, target, task)
+        if resolved == "classification" and not isinstance(target, str):
             raise InputError("Several targets need --task regression, not classification; name one target.")
         if groups is not None and groups in target_names(target):
             raise InputError(f"Column '{groups}' is the target; choose another column for --split-by.")
-        self.folds = find_folds(frame, target, chosen, folds, seed, groups)
+        self.folds = find_folds(frame, target, resolved, folds, seed, groups)
         copies = copies_note(copies_of(frame))
         self.frame = frame if groups is None else frame.drop(columns=[groups])
-        exact = task if task in ("binary", "multiclass") else chosen
+        exact = task if task in ("binary", "multiclass") else resolved
         self.how: dict[str, Any] = {
             "target": target, "task": exact, "missing": missing, "network": network, "settings": settings or {},
             "steps": steps, "budget": allowed, "seed": seed,
         }  # fmt: skip
         encoder = check_folds(self.frame, self.folds, self.how)
         self.task, self.target = encoder.task, target
-        self.notes = [note for note in (*read_notes, *gone, why, copies, *encoder.notes) if note]
+        self.notes = [note for note in (*read_notes, *target_notes, why, copies, *encoder.notes) if note]
         self.split_by, self.groups = groups, None if groups is None else group_codes(frame, groups)
 
     def settings(self) -> dict[str, Any]:
         """What a stored cell depends on: the settings, and a digest of table and folds; not the list of models."""
-        found = hashlib.sha256()
+        digest = hashlib.sha256()
         for part in (part for fold in self.folds for part in fold):
-            found.update(np.ascontiguousarray(part).tobytes())
+            digest.update(np.ascontiguousarray(part).tobytes())
         for column in self.frame.columns:
-            found.update(f"{column!r}{self.frame[column].to_list()!r}".encode())
+            digest.update(f"{column!r}{self.frame[column].to_list()!r}".encode())
         if self.groups is not None:
-            found.update(self.groups.tobytes())
-        return self.how | {"table": found.hexdigest()[:24]}
+            digest.update(self.groups.tobytes())
+        return self.how | {"table": digest.hexdigest()[:24]}

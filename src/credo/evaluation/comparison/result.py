@@ -66,33 +66,33 @@ class Comparison:
         behind = [row["model"] for row in sound[1:] if row["behind_low"] > 0]
         unknown = [row["model"] for row in sound[1:] if np.isnan(row["behind_low"])]
         lost = [row["model"] for row in self.table if not np.isfinite(row["log_likelihood"])]
-        said = [f"{self.best} has the largest log-likelihood on rows that were not seen."] if sound else []
+        lines = [f"{self.best} has the largest log-likelihood on rows that were not seen."] if sound else []
         if level:
-            said.append(f"By no more than chance could explain it leads {', '.join(level)}.")
+            lines.append(f"By no more than chance could explain it leads {', '.join(level)}.")
         if behind:
-            said.append(f"Clearly behind: {', '.join(behind)}.")
+            lines.append(f"Clearly behind: {', '.join(behind)}.")
         if unknown:
-            said.append(f"Whether chance could explain its lead cannot be told: {', '.join(unknown)}.")
+            lines.append(f"Whether chance could explain its lead cannot be told: {', '.join(unknown)}.")
         if lost:
-            said.append(
+            lines.append(
                 "Without a finite log-likelihood, because some predictions are no numbers or leave what happened no "
                 f"probability: {', '.join(lost)}."
             )
-        return [*said, *(f"{name} was not run: {why}" for name, why in self.refused.items())]
+        return [*lines, *(f"{name} was not run: {why}" for name, why in self.refused.items())]
 
     def warnings(self) -> list[str]:
         """What the marks of the table mean: the alarms of each model with a star, and who took too long."""
-        said = []
+        lines = []
         for row in (row for row in self.table if row["alarms"]):
             where = "" if self.folds == 1 else f" in {row['failed']} of {self.folds} folds"
-            said.append(f"* {row['model']} has an alarm{where}: {' '.join(row['alarms'].values())}")
+            lines.append(f"* {row['model']} has an alarm{where}: {' '.join(row['alarms'].values())}")
         late = [f"{row['model']} ({row['seconds_fit']:.1f} s)" for row in self.table if row["over"]]
         if late and self.budget is not None:
-            said.append(
+            lines.append(
                 f"† took more than {OVERRUN:g} times the budget of {self.budget:g} s, compilation aside, and so had "
                 f"more time than others: {', '.join(late)}."
             )
-        return said
+        return lines
 
     def plot(self) -> Any:
         """How far each model is behind the first, with intervals, and seconds beside."""
@@ -120,13 +120,13 @@ def summarised(
         intervals: False where the rows allow none; their ends are NaN.
     """
     rowwise: dict[str, dict[str, np.ndarray]] = {}
-    drawn = None  # what the bootstrap draws, by row
-    for model, found in cells.items():
-        joined = {k: np.concatenate([cell["rows"][k] for cell in found]) for k in found[0]["rows"]}
+    strata = None  # the group of each row, which the bootstrap draws
+    for model, folds in cells.items():
+        joined = {k: np.concatenate([cell["rows"][k] for cell in folds]) for k in folds[0]["rows"]}
         numbers = joined.pop("place")
-        places = np.argsort(numbers, kind="stable")
-        rowwise[model] = {name: values[places] for name, values in joined.items()}
-        drawn = None if groups is None else groups[numbers[places]]
+        row_order = np.argsort(numbers, kind="stable")
+        rowwise[model] = {name: values[row_order] for name, values in joined.items()}
+        strata = None if groups is None else groups[numbers[row_order]]
     if not rowwise:
         return [], {}
     means = {model: float(rows["log_likelihood"].mean()) for model, rows in rowwise.items()}
@@ -136,7 +136,7 @@ def summarised(
         rows = rowwise[model]
         line: dict[str, Any] = {"model": model, "log_likelihood": means[model]}
         line |= _gap(
-            rowwise[order[0]]["log_likelihood"], rows["log_likelihood"], level if intervals else None, seed, drawn
+            rowwise[order[0]]["log_likelihood"], rows["log_likelihood"], level if intervals else None, seed, strata
         )
         for name, values in rows.items():
             if name == "squared_error":
@@ -144,29 +144,29 @@ def summarised(
             elif name != "log_likelihood":
                 line[name] = float(values.mean())
         for name in ("loo", "evidence"):
-            known = [cell[name] for cell in cells[model] if cell.get(name) is not None]
-            line[name] = float(np.mean(known)) if len(known) == len(cells[model]) else None
+            by_fold = [cell[name] for cell in cells[model] if cell.get(name) is not None]
+            line[name] = float(np.mean(by_fold)) if len(by_fold) == len(cells[model]) else None
         line["seconds"] = float(np.mean([cell["seconds"] for cell in cells[model]]))
         line["seconds_fit"] = float(np.mean([cell.get("seconds_fit", np.nan) for cell in cells[model]]))
         line["failed"] = sum(not cell["ok"] for cell in cells[model])
         # Later folds first, so that a word keeps the sentence of the first fold that has it.
-        line["alarms"] = {word: said for cell in cells[model][::-1] for word, said in cell.get("alarms", {}).items()}
+        line["alarms"] = {word: text for cell in cells[model][::-1] for word, text in cell.get("alarms", {}).items()}
         line["over"] = sum(cell.get("over", False) for cell in cells[model])
         table.append(line)
     return table, rowwise
 
 
 def _gap(
-    first: np.ndarray, own: np.ndarray, level: float | None, seed: int, groups: np.ndarray | None
+    first: np.ndarray, scores: np.ndarray, level: float | None, seed: int, groups: np.ndarray | None
 ) -> dict[str, float]:
     """How far a model is behind the first, with the ends of the interval; NaN where a score is not finite, or where no
     interval is asked for."""
-    if not (np.isfinite(first).all() and np.isfinite(own).all()):
+    if not (np.isfinite(first).all() and np.isfinite(scores).all()):
         return {"behind": np.nan, "behind_low": np.nan, "behind_high": np.nan}
-    if own is first:
+    if scores is first:
         return {"behind": 0.0, "behind_low": 0.0, "behind_high": 0.0}
-    low, high = (np.nan, np.nan) if level is None else _interval(first - own, level, seed, groups)
-    return {"behind": float((first - own).mean()), "behind_low": low, "behind_high": high}
+    low, high = (np.nan, np.nan) if level is None else _interval(first - scores, level, seed, groups)
+    return {"behind": float((first - scores).mean()), "behind_low": low, "behind_high": high}
 
 
 def _interval(values: np.ndarray, level: float, seed: int, groups: np.ndarray | None) -> tuple[float, float]:
@@ -175,8 +175,8 @@ def _interval(values: np.ndarray, level: float, seed: int, groups: np.ndarray | 
     if groups is None:
         sums, sizes = values, np.ones(len(values))
     else:
-        _, places = np.unique(groups, return_inverse=True)
-        sums, sizes = np.bincount(places, values), np.bincount(places).astype(float)
+        _, group_index = np.unique(groups, return_inverse=True)
+        sums, sizes = np.bincount(group_index, values), np.bincount(group_index).astype(float)
     mean, count = values.mean(), len(sums)
     if count > 20_000:  # the mean of so many is normal
         half = norm.ppf(0.5 + level / 2) * (sums - mean * sizes).std(ddof=1) * count**0.5 / len(values)
@@ -184,7 +184,7 @@ def _interval(values: np.ndarray, level: float, seed: int, groups: np.ndarray | 
     rng, batch = np.random.default_rng(seed), max(1, 10**6 // count)
     means = []
     for start in range(0, RESAMPLES, batch):
-        taken = rng.integers(count, size=(min(batch, RESAMPLES - start), count))
-        means.append(sums[taken].sum(1) / sizes[taken].sum(1))
+        resample = rng.integers(count, size=(min(batch, RESAMPLES - start), count))
+        means.append(sums[resample].sum(1) / sizes[resample].sum(1))
     low, high = np.quantile(np.concatenate(means), [0.5 - level / 2, 0.5 + level / 2])
     return float(low), float(high)

@@ -74,8 +74,8 @@ def compare(
         >>> import numpy as np, pandas as pd, credo
         >>> x = np.random.default_rng(0).normal(size=60)
         >>> frame = pd.DataFrame({"x": x, "y": 2 * x + 1})
-        >>> found = credo.compare(frame, "y", methods="map", baselines="linear", folds=2, steps=20)
-        >>> found.best
+        >>> comparison = credo.compare(frame, "y", methods="map", baselines="linear", folds=2, steps=20)
+        >>> comparison.best
         'linear'
     """
     from joblib import Parallel, delayed
@@ -84,58 +84,58 @@ def compare(
         table, target, methods, baselines, task, missing, folds, seed, network, settings, steps, budget, split_by, drop
     )
     if folder is not None:
-        check_replaceable(Path(folder), lambda place: (place / FILE).exists(), "a comparison")
+        check_replaceable(Path(folder), lambda path: (path / FILE).exists(), "a comparison")
     with open_store(folder, FILE, "a comparison", plan.settings() if folder is not None else {}) as store:
         cells: dict[tuple[str, int], dict[str, Any]] = {}
         for model in plan.models:
             for fold in range(folds):
-                kept = store.read(f"{model}-{fold}")
-                if kept is not None:
-                    cells[model, fold] = kept[0] | {"rows": kept[1]}
+                stored = store.read(f"{model}-{fold}")
+                if stored is not None:
+                    cells[model, fold] = stored[0] | {"rows": stored[1]}
         # Fold by fold, so that a comparison that is stopped early has something to say about every model.
-        left = [(model, fold) for fold in range(folds) for model in plan.models if (model, fold) not in cells]
-        took = {cell: float(found["seconds"]) for cell, found in cells.items()}
+        remaining = [(model, fold) for fold in range(folds) for model in plan.models if (model, fold) not in cells]
+        durations = {cell: float(comparison["seconds"]) for cell, comparison in cells.items()}
         say: Callable[[str], Any] = announce or (lambda sentence: None)
-        if left:
-            say(time_left.at_first(left, took, plan.how["budget"], jobs))
+        if remaining:
+            say(time_left.at_first(remaining, durations, plan.how["budget"], jobs))
         how = plan.how | {"groups": plan.groups, "progress": None if announce is not None and jobs == 1 else False}
-        work = [delayed(_named)(model, fold, plan.frame, plan.folds[fold], how) for model, fold in left]
+        work = [delayed(_run_labelled)(model, fold, plan.frame, plan.folds[fold], how) for model, fold in remaining]
         for model, fold, cell in Parallel(n_jobs=jobs, return_as="generator_unordered")(work):
             facts = {name: value for name, value in cell.items() if name != "rows"}
             store.write(f"{model}-{fold}", facts, cell["rows"])
             cells[model, fold] = cell
             if callback is not None:
                 callback(model, fold, cell)
-            took[model, fold] = float(cell["seconds"])
-            left.remove((model, fold))
-            seconds = time_left.expected(left, took, jobs)
-            if left and seconds is not None and all(other != fold for _, other in left):
+            durations[model, fold] = float(cell["seconds"])
+            remaining.remove((model, fold))
+            seconds = time_left.expected(remaining, durations, jobs)
+            if remaining and seconds is not None and all(other != fold for _, other in remaining):
                 say(f"About {time_left.in_words(seconds)} left.")
-        found = collected(plan, cells, level, seed)
-        found.notes = [*found.notes, *store.notes]
-        return found
+        comparison = collected(plan, cells, level, seed)
+        comparison.notes = [*comparison.notes, *store.notes]
+        return comparison
 
 
-def _named(model: str, fold: int, *given: Any) -> tuple[str, int, dict[str, Any]]:
+def _run_labelled(model: str, fold: int, *arguments: Any) -> tuple[str, int, dict[str, Any]]:
     from credo.runtime import configure
 
     configure()
     with labelled(f"fold {fold + 1}, {model}"):
-        return model, fold, run_cell(model, *given)
+        return model, fold, run_cell(model, *arguments)
 
 
 def collected(plan: Plan, cells: dict[tuple[str, int], dict[str, Any]], level: float, seed: int) -> Comparison:
     """The comparison of models whose every fold was run."""
-    whole: dict[str, list[dict[str, Any]]] = {}
+    complete: dict[str, list[dict[str, Any]]] = {}
     refused: dict[str, str] = {}
     for model in plan.models:
-        found = [cells[model, fold] for fold in range(len(plan.folds))]
-        reasons = [cell["refused"] for cell in found if cell["refused"]]
+        outcomes = [cells[model, fold] for fold in range(len(plan.folds))]
+        reasons = [cell["refused"] for cell in outcomes if cell["refused"]]
         if reasons:
             refused[model] = reasons[0]
         else:
-            whole[model] = found
-    table, rowwise = summarised(whole, level, seed, plan.groups)
+            complete[model] = outcomes
+    table, rowwise = summarised(complete, level, seed, plan.groups)
     scored = [len(rows["log_likelihood"]) for rows in rowwise.values()]
     rows = scored[0] if scored else len(plan.frame)
     return Comparison(

@@ -52,14 +52,14 @@ def find_alarms(
         likelihood: of the model.
         importance: what importance sampling tells of its weights.
     """
-    found = [*_energy(trace), *_unfinished(trace)] if chains else [*_weights(importance)]
+    alarms = [*_energy(trace), *_unfinished(trace)] if chains else [*_weights(importance)]
     if probe is None:
-        return found
-    found += _convergence(probe, trace) if chains else []
-    found += _noise(probe, likelihood)
+        return alarms
+    alarms += _convergence(probe, trace) if chains else []
+    alarms += _noise(probe, likelihood)
     if not point:
-        found += [*_collapsed(probe, num_data, temperature)] or [*_constant(probe), *_prior(probe)]
-    return found
+        alarms += [*_collapsed(probe, num_data, temperature)] or [*_constant(probe), *_prior(probe)]
+    return alarms
 
 
 def _energy(trace: Mapping[str, Any]) -> Iterator[Alarm]:
@@ -93,17 +93,20 @@ def _unfinished(trace: Mapping[str, Any]) -> Iterator[Alarm]:
         )
 
 
-def _weights(found: Importance | None) -> Iterator[Alarm]:
+def _weights(weights: Importance | None) -> Iterator[Alarm]:
     """Importance weights that a few draws dominate."""
-    if found is not None and found.k >= good_shape(found.draws):
+    if weights is None:
+        return
+    good = good_shape(weights.draws)
+    if weights.k >= good:
         yield Alarm(
             "weights",
-            f"IMPORTANCE SAMPLING FAILED: k-hat of the weights is {found.k:.2f} (above {good_shape(found.draws):.2f}) "
-            f"and the {found.draws} draws are worth {found.worth:.1f}",
+            f"IMPORTANCE SAMPLING FAILED: k-hat of the weights is {weights.k:.2f} (above {good:.2f}) "
+            f"and the {weights.draws} draws are worth {weights.worth:.1f}",
             "do not use this posterior: take a proposal closer to it (tails=5, a richer fit) or a sampler",
         )
-    elif found is not None and found.worth < LEAST_ESS:
-        yield _few(f"{found.draws} weighted draws are worth only {found.worth:.0f}", found.worth)
+    elif weights.worth < LEAST_ESS:
+        yield _few(f"{weights.draws} weighted draws are worth only {weights.worth:.0f}", weights.worth)
 
 
 def _few(what: str, worth: float) -> Alarm:
@@ -117,10 +120,8 @@ def _few(what: str, worth: float) -> Alarm:
 def _convergence(probe: Probe, trace: Mapping[str, Any]) -> Iterator[Alarm]:
     """Chains that disagree about functions or the size of the noise: modes where each has settled, else too few draws.
 
-    The log density joins the search for a trend: it drifts where any part of the posterior does.
-
-    Parameters of the noise count by what they do to predictions: the data hardly tell 20 degrees of freedom from 40,
-    and neither do predictions.
+    The log density joins the search for a trend: it drifts where any part of the posterior does. Parameters of the
+    noise count by their effect on predictions: neither data nor predictions distinguish 20 degrees of freedom from 40.
     """
     members, draws = probe.values.shape[:2]
     numbers = {"function values": probe.values.reshape(members, draws, -1)}
@@ -137,9 +138,9 @@ def _convergence(probe: Probe, trace: Mapping[str, Any]) -> Iterator[Alarm]:
     worst, least, of = float(rhat.max()), float(size.min()), names[rhat.argmax()]
     if worst > RHAT:
         order = np.argsort(-rhat)[: min(MOST_APART, int((rhat > RHAT).sum()))]
-        found = _apart(chains[:, :, moving][:, :, order], trace, of, worst, least)
-        if found is not None:
-            yield found
+        alarm = _apart(chains[:, :, moving][:, :, order], trace, of, worst, least)
+        if alarm is not None:
+            yield alarm
             return
     if least < LEAST_ESS:
         of = names[size.argmin()]
@@ -149,12 +150,12 @@ def _convergence(probe: Probe, trace: Mapping[str, Any]) -> Iterator[Alarm]:
 def _apart(chains: np.ndarray, trace: Mapping[str, Any], of: str, worst: float, least: float) -> Alarm | None:
     """What R-hat above its bound means for chains of values by falling R-hat; None where chance alone explains it."""
     density = trace.get("log_density")
-    found = steadiness(chains, None if density is None else np.asarray(density)[:, :, None])
-    if not found.moving and found.worth > min(FIXED_ESS, chains.shape[1] / 4) and worst <= _by_chance(chains):
+    trend = steadiness(chains, None if density is None else np.asarray(density)[:, :, None])
+    if not trend.moving and trend.worth > min(FIXED_ESS, chains.shape[1] / 4) and worst <= _by_chance(chains):
         return None
-    if found.steady:
-        return _modes(of, worst, found)
-    return _unconverged(of, worst, least, found)
+    if trend.steady:
+        return _modes(of, worst, trend)
+    return _unconverged(of, worst, least, trend)
 
 
 def _by_chance(apart: np.ndarray) -> float:
@@ -171,24 +172,26 @@ def _by_chance(apart: np.ndarray) -> float:
     return float(np.sqrt(1 + quantile / max(0.5 * worth, 1.0)))
 
 
-def _modes(of: str, worst: float, found: Steadiness) -> Alarm:
+def _modes(of: str, worst: float, trend: Steadiness) -> Alarm:
     return Alarm(
         "modes",
-        f"Chains settled in different modes: R-hat of {of} is {worst:.2f}, though none of the {found.of} chains drifts "
-        f"and each is worth {found.worth:.0f} independent draws or more",
+        f"Chains settled in different modes: R-hat of {of} is {worst:.2f}, though none of the {trend.of} chains drifts "
+        f"and each is worth {trend.worth:.0f} independent draws or more",
         "more draws will not help: predictions average over the modes that were found; use more chains, a smaller "
         "network or a tighter prior",
     )
 
 
-def _unconverged(of: str, worst: float, least: float, found: Steadiness) -> Alarm:
-    alone, whole = ("the chain", "the chain still drifts") if found.of == 1 else ("each chain", "the chains drift")
-    drift = whole if found.moving == found.of else f"{found.moving} of {found.of} chains still drift"
-    short = f"{alone} is too short to tell a slow movement from a mode of its own"
+def _unconverged(of: str, worst: float, least: float, trend: Steadiness) -> Alarm:
+    each_chain, all_chains = (
+        ("the chain", "the chain still drifts") if trend.of == 1 else ("each chain", "the chains drift")
+    )
+    drift = all_chains if trend.moving == trend.of else f"{trend.moving} of {trend.of} chains still drift"
+    short = f"{each_chain} is too short to tell a slow movement from a mode of its own"
     return Alarm(
         "unconverged",
         f"The chains have not converged: R-hat of {of} is {worst:.2f} (above {RHAT:g}), the draws are worth "
-        f"{least:.0f} independent ones, and {drift if found.moving else short}",
+        f"{least:.0f} independent ones, and {drift if trend.moving else short}",
         "predictions average over what the chains have found; give them more time, such as a budget of 5m, or a longer "
         "warm-up",
     )

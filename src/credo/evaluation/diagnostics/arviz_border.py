@@ -63,8 +63,8 @@ def assemble(groups: dict[str, Any], dims: dict[str, list[str]], attributes: dic
         attributes: of the posterior.
     """
     az = arviz()
-    known = {name for values in groups.values() for name in values}
-    dims = {name: axes for name, axes in dims.items() if name in known}
+    present = {name for values in groups.values() for name in values}
+    dims = {name: axes for name, axes in dims.items() if name in present}
     with quiet():
         if modern():
             return az.from_dict(groups, dims=dims, attrs={"posterior": attributes})

@@ -64,16 +64,16 @@ def ess(chains: Any, kind: str = "bulk") -> np.ndarray:
     if kind == "mean":
         flat, shape = _flat(chains)
         return effective_sizes(_split(flat)).reshape(shape)
-    found = chain_stats(chains)
-    return found.ess_bulk if kind == "bulk" else found.ess_tail
+    stats = chain_stats(chains)
+    return stats.ess_bulk if kind == "bulk" else stats.ess_tail
 
 
 def mcse(chains: Any, kind: str = "mean") -> np.ndarray:
     """The Monte-Carlo standard error of the mean, or of the standard deviation (kind="std"), of chains."""
     if kind not in ("mean", "std"):
         raise InputError(f'kind must be "mean" or "std", got {kind!r}.')
-    found = chain_stats(chains)
-    return found.mcse_mean if kind == "mean" else found.mcse_std
+    stats = chain_stats(chains)
+    return stats.mcse_mean if kind == "mean" else stats.mcse_std
 
 
 def bfmi(energy: Any) -> np.ndarray:
@@ -93,8 +93,8 @@ def rank_counts(chains: Any, bins: int = 20) -> np.ndarray:
     """
     values = np.asarray(chains, np.float64)
     ranks = _ranks(values[None])[0]
-    place = np.minimum(((ranks - 0.5) * bins / values.size).astype(int), bins - 1)
-    return np.stack([np.bincount(p, minlength=bins) for p in place])
+    bin_index = np.minimum(((ranks - 0.5) * bins / values.size).astype(int), bins - 1)
+    return np.stack([np.bincount(p, minlength=bins) for p in bin_index])
 
 
 # ------------------------------------------------------------------ on arrays [quantity, chain, draw]
@@ -125,7 +125,7 @@ def _block_stats(x: np.ndarray) -> ChainStats:
         # Var[s²] over its effective draws, and s = √s² to first order.
         spread = ((squares**2).mean((1, 2)) - mean_square**2) / effective_sizes(_split(squares))
         bulk, tail = _ratio(normal), _ratio(normal_scores(folded))
-        found = ChainStats(
+        stats = ChainStats(
             np.where(tail > bulk, tail, bulk),
             effective_sizes(normal),
             np.minimum(*tails),
@@ -133,7 +133,7 @@ def _block_stats(x: np.ndarray) -> ChainStats:
             np.sqrt(spread / mean_square / 4),
             std,
         )
-    return ChainStats(*(np.where(bad, np.nan, part) for part in found))
+    return ChainStats(*(np.where(bad, np.nan, part) for part in stats))
 
 
 def _split(x: np.ndarray) -> np.ndarray:
@@ -147,13 +147,13 @@ def _ranks(x: np.ndarray) -> np.ndarray:
     flat = x.reshape(len(x), -1)
     order = np.argsort(flat, axis=1, kind="stable")
     ordered = np.take_along_axis(flat, order, 1)
-    places = np.arange(flat.shape[1])
+    index = np.arange(flat.shape[1])
     starts = np.ones(flat.shape, bool)
     starts[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
     ends = np.ones(flat.shape, bool)
     ends[:, :-1] = starts[:, 1:]
-    first = np.maximum.accumulate(np.where(starts, places, 0), axis=1)
-    last = np.minimum.accumulate(np.where(ends, places, flat.shape[1])[:, ::-1], axis=1)[:, ::-1]
+    first = np.maximum.accumulate(np.where(starts, index, 0), axis=1)
+    last = np.minimum.accumulate(np.where(ends, index, flat.shape[1])[:, ::-1], axis=1)[:, ::-1]
     ranks = np.empty(flat.shape)
     np.put_along_axis(ranks, order, 0.5 * (first + last) + 1, 1)
     return ranks.reshape(x.shape)
@@ -169,9 +169,9 @@ def normal_scores(x: np.ndarray) -> np.ndarray:
 def _quantile(ordered: np.ndarray, level: float) -> np.ndarray:
     """The quantile of each row of sorted values, linear between neighbours (type 7)."""
     count = ordered.shape[1]
-    place = count * level + (1 - level)
-    below = int(np.clip(np.floor(place), 1, count - 1))
-    share = float(np.clip(place - below, 0, 1))
+    position = count * level + (1 - level)
+    below = int(np.clip(np.floor(position), 1, count - 1))
+    share = float(np.clip(position - below, 0, 1))
     return (1 - share) * ordered[:, below - 1] + share * ordered[:, below]
 
 

@@ -94,7 +94,7 @@ class Diagnostics:
     @staticmethod
     def from_plain(plain: dict[str, Any]) -> "Diagnostics":
         """What `to_plain` gave."""
-        rows = [_convergence(row) for row in plain["convergence"]]
+        rows = [_row_from_plain(row) for row in plain["convergence"]]
         energy = tuple(math.nan if v is None else float(v) for v in plain["bfmi"])
         alarms = tuple(Alarm(**a) for a in plain["alarms"])
         return Diagnostics(**plain | {"convergence": tuple(rows), "bfmi": energy, "alarms": alarms})
@@ -118,21 +118,21 @@ def diagnose(key: jax.Array, fit: Any, inputs: PyTree | None = None, num: int | 
         >>> x = np.linspace(-1, 1, 40)[:, None]
         >>> model = credo.Model(credo.networks.mlp([]), credo.priors.normal(), credo.likelihoods.gaussian(0.1))
         >>> fit = credo.fit(jax.random.key(0), model, (x, x[:, 0]), credo.methods.HMC(chains=2), steps=500)
-        >>> found = credo.diagnostics.diagnose(jax.random.key(1), fit, x)
-        >>> found.kind, found.alarms
+        >>> diagnostics = credo.diagnostics.diagnose(jax.random.key(1), fit, x)
+        >>> diagnostics.kind, diagnostics.alarms
         ('chains', ())
     """
     if isinstance(fit.posterior, Stacked):
-        return _of_parts(key, fit, inputs, num)
-    seen = _seen(key, fit, inputs, num)
-    rows, ranks = _chains(key, fit, seen, num) if seen.kind == "chains" else ([], {})
-    divergent = seen.trace.get("divergent")
+        return _diagnose_parts(key, fit, inputs, num)
+    view = _view_of(key, fit, inputs, num)
+    rows, ranks = _convergence_rows(key, fit, view, num) if view.kind == "chains" else ([], {})
+    divergent = view.trace.get("divergent")
     return Diagnostics(
-        seen.kind, seen.members, seen.draws, num_parameters(fit),
-        0 if seen.probe is None else seen.probe.values.shape[2], tuple(rows),
+        view.kind, view.members, view.draws, num_parameters(fit),
+        0 if view.probe is None else view.probe.values.shape[2], tuple(rows),
         None if divergent is None else int(np.sum(divergent)), 0 if divergent is None else int(np.size(divergent)),
-        tuple(float(v) for v in bfmi(seen.trace["energy"])) if "energy" in seen.trace else (), ranks,
-        _alarms(fit, seen),
+        tuple(float(v) for v in bfmi(view.trace["energy"])) if "energy" in view.trace else (), ranks,
+        _alarms(fit, view),
     )  # fmt: skip
 
 
@@ -140,10 +140,10 @@ def alarms_of(key: jax.Array, fit: Any) -> tuple[Alarm, ...]:
     """The alarms of `diagnose` alone, which look at functions and not at every weight."""
     if isinstance(fit.posterior, Stacked):
         return alarms_of_parts(heard_parts(fit))
-    return _alarms(fit, _seen(key, fit, None, None))
+    return _alarms(fit, _view_of(key, fit, None, None))
 
 
-def _of_parts(key: jax.Array, fit: Any, inputs: PyTree | None, num: int | None) -> Diagnostics:
+def _diagnose_parts(key: jax.Array, fit: Any, inputs: PyTree | None, num: int | None) -> Diagnostics:
     """Rows, ranks and alarms of each part that has weight; a loaded stack no longer has its parts' fits."""
     shares = heard_parts(fit)
     each = [s.fit.diagnostics if inputs is None else diagnose(key, s.fit, inputs, num) for s in shares]
@@ -157,8 +157,8 @@ def _of_parts(key: jax.Array, fit: Any, inputs: PyTree | None, num: int | None) 
     )  # fmt: skip
 
 
-class _Seen(NamedTuple):
-    """What a fit is, and its functions at some inputs; trace and probe are those of the chains that are heard."""
+class _View(NamedTuple):
+    """A fit's kind, and its functions at some inputs; trace and probe are those of the chains that carry weight."""
 
     kind: str
     members: int
@@ -168,24 +168,25 @@ class _Seen(NamedTuple):
     probe: Probe | None
 
 
-def _seen(key: jax.Array, fit: Any, inputs: PyTree | None, num: int | None) -> _Seen:
-    given = training_inputs(fit) if inputs is None else inputs
-    probe = None if given is None else look(key, fit, given, num)
+def _view_of(key: jax.Array, fit: Any, inputs: PyTree | None, num: int | None) -> _View:
+    if inputs is None:
+        inputs = training_inputs(fit)
+    probe = None if inputs is None else look(key, fit, inputs, num)
     kind, members, draws = _kind(fit.posterior)
     trace = fit.trace if kind == "chains" else {}
     heard = heard_chains(fit.posterior) if kind == "chains" else None
     if heard is not None:
         members, trace = len(heard), {name: np.asarray(x)[heard] for name, x in trace.items()}
         probe = None if probe is None else probe.only(heard)
-    return _Seen(kind, members, draws, heard, trace, probe)
+    return _View(kind, members, draws, heard, trace, probe)
 
 
-def _alarms(fit: Any, seen: _Seen) -> tuple[Alarm, ...]:
+def _alarms(fit: Any, view: _View) -> tuple[Alarm, ...]:
     config = fit.config
     return (
         *off_mode(fit),
         *find_alarms(
-            seen.probe, seen.trace, chains=seen.kind == "chains", point=seen.kind in ("point", "ensemble"),
+            view.probe, view.trace, chains=view.kind == "chains", point=view.kind in ("point", "ensemble"),
             num_data=int(config.get("num_data", 0)), likelihood=fit.model.likelihood,
             importance=importance(fit.posterior),
             temperature=float(config.get("temperature", 1.0)) * float(config.get("beta", 1.0)),
@@ -205,11 +206,11 @@ def _kind(posterior: Any) -> tuple[str, int, int | None]:
     return "chains", members, int(stored)
 
 
-def _chains(
-    key: jax.Array, fit: Any, seen: _Seen, num: int | None
+def _convergence_rows(
+    key: jax.Array, fit: Any, view: _View, num: int | None
 ) -> tuple[list[Convergence], dict[str, list[list[int]]]]:
     """Rows of the table, functions first, and ranks to draw."""
-    probe, trace, heard = seen.probe, seen.trace, seen.heard
+    probe, trace, heard = view.probe, view.trace, view.heard
     rows, ranks, share = [], {}, 1.0
     if probe is not None:
         rows.append(_worst("function", "function values", probe.values))
@@ -225,10 +226,10 @@ def _chains(
         rows += [_worst("weights", name, x, heard) for name, x in arrays[:MOST_ARRAYS]]
         weights = fit.posterior.chosen_weights(num)
         share = kish(weights if heard is None else np.asarray(weights)[heard])
-    return [_weighed(row, share) for row in rows], {name: counts for name, counts in ranks.items() if counts}
+    return [_reweighted(row, share) for row in rows], {name: counts for name, counts in ranks.items() if counts}
 
 
-def _weighed(row: Convergence, share: float) -> Convergence:
+def _reweighted(row: Convergence, share: float) -> Convergence:
     """The row where weights leave this share of the draws."""
     root = math.sqrt(share)
     return dataclasses.replace(
@@ -263,9 +264,9 @@ def _ranks_of_worst(values: np.ndarray) -> list[list[int]]:
     return rank_counts(flat[:, :, int(np.nanargmax(rhat))]).tolist()
 
 
-def _convergence(plain: dict[str, Any]) -> Convergence:
-    known: dict[str, Any] = {name: math.nan if value is None else value for name, value in plain.items()}
-    return Convergence(**known)
+def _row_from_plain(plain: dict[str, Any]) -> Convergence:
+    numbers: dict[str, Any] = {name: math.nan if value is None else value for name, value in plain.items()}
+    return Convergence(**numbers)
 
 
 def _finite(value: Any) -> Any:

@@ -21,10 +21,10 @@ class Importance(NamedTuple):
 
 def importance(posterior: Any) -> Importance | None:
     """As the posterior tells it, also where draws were chosen by weight and have none any more; None for all others."""
-    own = posterior.inner if isinstance(posterior, SubsetPosterior) else posterior
-    if not isinstance(own, Particles) or own.pareto_k is None:
+    sample = posterior.inner if isinstance(posterior, SubsetPosterior) else posterior
+    if not isinstance(sample, Particles) or sample.pareto_k is None:
         return None
-    return Importance(float(own.pareto_k), float(own.effective), int(own.members * own.available))
+    return Importance(float(sample.pareto_k), float(sample.effective), int(sample.members * sample.available))
 
 
 def one_measure(posterior: Any) -> bool:

@@ -94,13 +94,13 @@ def gradient_variance(
     batch = Batch(inputs, targets, np.asarray(weight, np.float32), np.float32(len(targets)))
     posterior = jax.tree.map(lambda x: jnp.asarray(x)[member : member + 1], fit.posterior)
     beta = np.float32(fit.config.get("beta", 1.0))
-    found = estimates(key, posterior, fit.model, batch, beta, num_samples, num)
+    gradients = estimates(key, posterior, fit.model, batch, beta, num_samples, num)
     names = [path.removeprefix("network/") for path in paths(posterior.mean)]
     sizes = [int(np.prod(x.shape[1:])) for x in jax.tree.leaves(posterior.mean)]
     ends = np.cumsum([0, *sizes])
     variance = {}
     for name in ESTIMATORS:
-        each = np.asarray(found[name], np.float64).var(0, ddof=1).sum(0)
+        each = np.asarray(gradients[name], np.float64).var(0, ddof=1).sum(0)
         variance[name] = tuple(float(each[a:b].sum()) for a, b in pairwise(ends))
     return GradientVariance(tuple(names), variance, num_samples, num)
 
@@ -122,28 +122,29 @@ def estimates(
     def path(q: tuple[jax.Array, jax.Array], eps: jax.Array) -> jax.Array:
         draws = q[0] + jnp.exp(q[1]) * eps
         held, log_s = jax.lax.stop_gradient(q)
-        found = terms(model, layout, prior, draws, (draws - held) * jnp.exp(-log_s), log_s)
-        total = jax.vmap(log_likelihood)(draws) + beta * (found.shared + found.prior.sum(1))
-        return (total / model.temperature - beta * found.density.sum(1)).mean()
+        parts = terms(model, layout, prior, draws, (draws - held) * jnp.exp(-log_s), log_s)
+        total = jax.vmap(log_likelihood)(draws) + beta * (parts.shared + parts.prior.sum(1))
+        return (total / model.temperature - beta * parts.density.sum(1)).mean()
 
     def bound(q: tuple[jax.Array, jax.Array], eps: jax.Array) -> jax.Array:
         draws = q[0] + jnp.exp(q[1]) * eps
-        found = terms(model, layout, prior, draws, eps, q[1])
-        own = _closed(q, prior) if prior is not None else found.prior.sum(1)
-        total = jax.vmap(log_likelihood)(draws) + beta * (found.shared + own)
+        parts = terms(model, layout, prior, draws, eps, q[1])
+        log_prior = _closed(q, prior) if prior is not None else parts.prior.sum(1)
+        total = jax.vmap(log_likelihood)(draws) + beta * (parts.shared + log_prior)
         return total.mean() / model.temperature + beta * q[1].sum()
 
     def one(key: jax.Array) -> dict[str, jax.Array]:
         eps = jax.random.normal(key, (num_samples, len(centre)), centre.dtype)
         draws = centre + jnp.exp(log_std) * eps
-        found = terms(model, layout, prior, draws, eps, log_std)
-        shared = (jax.vmap(log_likelihood)(draws) + beta * found.shared) / model.temperature
-        own = beta * (found.prior / model.temperature - found.density)
-        whole = shared + own.sum(1)
+        parts = terms(model, layout, prior, draws, eps, log_std)
+        shared = (jax.vmap(log_likelihood)(draws) + beta * parts.shared) / model.temperature
+        local = beta * (parts.prior / model.temperature - parts.density)
+        total = shared + local.sum(1)
         score = partial(score_gradient, eps, log_std)
         every = (
             jax.grad(bound)((centre, log_std), eps), jax.grad(path)((centre, log_std), eps),
-            score(shared, own, True), score(shared, own, False), score(whole, None, True), score(whole, None, False),
+            score(shared, local, True), score(shared, local, False),
+            score(total, None, True), score(total, None, False),
         )  # fmt: skip
         return {name: jnp.stack(pair) for name, pair in zip(ESTIMATORS, every)}
 

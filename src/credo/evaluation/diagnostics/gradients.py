@@ -112,8 +112,8 @@ def gradient_noise(
         >>> model = credo.Model(credo.networks.mlp([]), credo.priors.normal(), credo.likelihoods.gaussian(0.1))
         >>> zero = {"output": {"kernel": np.zeros((1, 1), "f4"), "bias": np.zeros(1, "f4")}}
         >>> start = Variables({"network": zero, "likelihood": {}, "prior": {}}, {})
-        >>> found = credo.diagnostics.gradient_noise(jax.random.key(0), model, start, (x, x[:, 0]), 10)
-        >>> found.num_data, found.signal_to_noise > 1
+        >>> noise = credo.diagnostics.gradient_noise(jax.random.key(0), model, start, (x, x[:, 0]), 10)
+        >>> noise.num_data, noise.signal_to_noise > 1
         (100, True)
     """
     batch = _batch(model, data)
@@ -124,10 +124,10 @@ def gradient_noise(
         raise InputError(f"A variance needs at least 2 minibatches, got num={num}.")
     rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).ravel())
     index = np.stack([rng.choice(rows, batch_size, replace=False) for _ in range(num)])
-    full, drawn = _gradients(model, variables, batch, index)
-    full, drawn = np.asarray(full, np.float64), np.asarray(drawn, np.float64)
+    full, sampled = _gradients(model, variables, batch, index)
+    full, sampled = np.asarray(full, np.float64), np.asarray(sampled, np.float64)
     # The mean is known (the gradient on all rows), so no degree of freedom is lost.
-    noise = drawn - full
+    noise = sampled - full
     trace = float((noise**2).sum() / num)
     # The smaller one of two matrices with the same eigenvalues.
     gram = noise.T @ noise if noise.shape[1] < num else noise @ noise.T
@@ -177,8 +177,8 @@ def _batch(model: Model, data: Any, most: int | None = None) -> Batch:
     batch = Batch(inputs, y, weights, np.float32(rows))
     if most is None or rows <= most:
         return batch
-    some = np.linspace(0, rows - 1, most).round().astype(int)
-    return Batch(jax.tree.map(lambda x: x[some], inputs), y[some], weights[some], np.float32(rows))
+    selected = np.linspace(0, rows - 1, most).round().astype(int)
+    return Batch(jax.tree.map(lambda x: x[selected], inputs), y[selected], weights[selected], np.float32(rows))
 
 
 def _potential(model: Model, variables: Variables, layout: Layout, batch: Batch) -> Any:

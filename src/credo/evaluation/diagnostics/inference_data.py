@@ -79,14 +79,14 @@ def _statistics(fit: Any) -> dict[str, np.ndarray]:
     """Metrics of the steps whose draws were kept, for chains alone."""
     stored = ask(fit.posterior, StoredPosterior).available
     weights = ask(fit.posterior, StoredPosterior).log_weights
-    found = {} if weights is None else {"log_weight": np.asarray(weights)}
+    statistics = {} if weights is None else {"log_weight": np.asarray(weights)}
     if stored is None or stored < 2 or "log_density" not in fit.trace:
-        return found
+        return statistics
     steps = np.shape(fit.trace["log_density"])[1]
     thin = -(-steps // stored)
-    kept = np.minimum((np.arange(stored) + 1) * thin, steps) - 1
-    metrics = {new: np.asarray(fit.trace[old])[:, kept] for old, new in STATISTICS.items() if old in fit.trace}
-    return found | {name: values.astype(TYPES.get(name, values.dtype)) for name, values in metrics.items()}
+    stored_steps = np.minimum((np.arange(stored) + 1) * thin, steps) - 1
+    metrics = {new: np.asarray(fit.trace[old])[:, stored_steps] for old, new in STATISTICS.items() if old in fit.trace}
+    return statistics | {name: values.astype(TYPES.get(name, values.dtype)) for name, values in metrics.items()}
 
 
 def _constants(inputs: PyTree) -> dict[str, np.ndarray]:
@@ -102,8 +102,8 @@ def replicate(key: jax.Array, likelihood: Likelihood, draws: Draws) -> np.ndarra
     """
     members, each = draws.values.shape[:2]
     merge = partial(jax.tree.map, lambda x: np.asarray(x).reshape(members * each, *np.shape(x)[2:]))
-    made = np.asarray(_replicate(key, likelihood, merge(draws.likelihood), merge(draws.values)))
-    return made.reshape(members, each, *made.shape[1:])
+    replicated = np.asarray(_replicate(key, likelihood, merge(draws.likelihood), merge(draws.values)))
+    return replicated.reshape(members, each, *replicated.shape[1:])
 
 
 @jax.jit

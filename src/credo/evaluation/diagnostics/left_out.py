@@ -24,8 +24,8 @@ def left_out(log_density: np.ndarray, efficiency: float = 1.0) -> tuple[np.ndarr
     *lead, draws, rows = log_density.shape
     with jax.enable_x64(True):
         each = jnp.asarray(np.moveaxis(log_density, -2, -1).reshape(-1, draws), jnp.float64)
-        found, shapes = _left_out(each, tail_size(draws, efficiency))
-        return np.asarray(found).reshape(*lead, rows), np.asarray(shapes).reshape(*lead, rows)
+        densities, shapes = _left_out(each, tail_size(draws, efficiency))
+        return np.asarray(densities).reshape(*lead, rows), np.asarray(shapes).reshape(*lead, rows)
 
 
 @partial(jax.jit, static_argnames="tail")

@@ -18,11 +18,11 @@ def off_mode(fit: Any) -> list[Alarm]:
     A draw of an exact Gaussian lies P/2 nats below its mode on average; where the decrement is a tenth of that, the
     centre is √0.1 = 0.3 standard deviations off in every direction, and the log evidence lacks as many nats.
     """
-    found = [np.asarray(t["newton_decrement"])[:, -1] for t in fit.phases.values() if "newton_decrement" in t]
-    if not found:
+    decrements = [np.asarray(t["newton_decrement"])[:, -1] for t in fit.phases.values() if "newton_decrement" in t]
+    if not decrements:
         return []
     # A decrement that is no number comes from a covariance that is none.
-    decrement = float(np.max(np.nan_to_num(found[-1].astype(np.float64), nan=np.inf)))
+    decrement = float(np.max(np.nan_to_num(decrements[-1].astype(np.float64), nan=np.inf)))
     limit = max(LEAST, SHARE * _size(fit.posterior))
     if decrement <= limit:
         return []

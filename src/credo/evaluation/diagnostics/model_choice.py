@@ -100,15 +100,13 @@ def loo(fit: Any, data: Any, *, key: jax.Array | None = None, num: int | None = 
     rows, shapes = left_out(draws, _efficiency(fit, values))
     good = good_shape(len(draws))
     bad = int((shapes > good).sum())
-    said = []
-    if bad:
-        said.append(
-            f"k-hat is above {good:.2f} for {bad} of {len(shapes)} rows (largest {shapes.max():.2f}), whose "
-            "estimates are not reliable: they move the posterior much; leave them out and fit again, or use a more "
-            "robust likelihood."
-        )
+    sentence = (
+        f"k-hat is above {good:.2f} for {bad} of {len(shapes)} rows (largest {shapes.max():.2f}), whose "
+        "estimates are not reliable: they move the posterior much; leave them out and fit again, or use a more "
+        "robust likelihood."
+    )
     parameters = float((_log_mean(values) - rows).sum())
-    return Elpd("loo", float(rows.sum()), _error(rows), parameters, rows, shapes, good, tuple(said))
+    return Elpd("loo", float(rows.sum()), _error(rows), parameters, rows, shapes, good, (sentence,) if bad else ())
 
 
 def waic(fit: Any, data: Any, *, key: jax.Array | None = None, num: int | None = None) -> Elpd:
@@ -124,13 +122,12 @@ def waic(fit: Any, data: Any, *, key: jax.Array | None = None, num: int | None =
     spread = values.var((0, 1))
     rows = _log_mean(values) - spread
     large = int((spread > 0.4).sum())
-    said = []
-    if large:
-        said.append(
-            f"The log density of {large} of {values.shape[2]} rows varies by more than 0.4 over the posterior, where "
-            "WAIC is not reliable: use loo."
-        )
-    return Elpd("waic", float(rows.sum()), _error(rows), float(spread.sum()), rows, sentences=tuple(said))
+    sentence = (
+        f"The log density of {large} of {values.shape[2]} rows varies by more than 0.4 over the posterior, where "
+        "WAIC is not reliable: use loo."
+    )
+    sentences = (sentence,) if large else ()
+    return Elpd("waic", float(rows.sum()), _error(rows), float(spread.sum()), rows, sentences=sentences)
 
 
 def compare(
@@ -152,15 +149,15 @@ def compare(
     if len(fits) < 2:
         raise InputError(f"A comparison needs at least two fits, got {len(fits)}.")
     estimate = loo if ic == "loo" else waic
-    found = {name: estimate(fit, data, key=key, num=num) for name, fit in fits.items()}
-    table = _table(found)
+    estimates = {name: estimate(fit, data, key=key, num=num) for name, fit in fits.items()}
+    table = _table(estimates)
     best, second = table.index[0], table.index[1]
     gap, error = float(table["elpd_diff"].iloc[1]), float(table["dse"].iloc[1])
     # Below four nats a difference is small, and its standard error too low (Sivula et al., 2020).
     sure = "more than chance explains" if gap > max(2 * error, 4.0) else "no more than chance could explain"
-    said = [f"{best} predicts best: {gap:.1f} ± {error:.1f} nats above {second}, {sure}."]
-    said += [f"{name}: {sentence}" for name, one in found.items() for sentence in one.sentences]
-    return ModelComparison(table, tuple(said))
+    sentences = [f"{best} predicts best: {gap:.1f} ± {error:.1f} nats above {second}, {sure}."]
+    sentences += [f"{name}: {sentence}" for name, one in estimates.items() for sentence in one.sentences]
+    return ModelComparison(table, tuple(sentences))
 
 
 def pointwise(fit: Any, data: Any, key: jax.Array | None, num: int | None) -> np.ndarray:
@@ -204,18 +201,18 @@ def _check_powers(fit: Any) -> None:
         )
 
 
-def _table(found: Mapping[str, Elpd]) -> Any:
+def _table(estimates: Mapping[str, Elpd]) -> Any:
     """Estimates, best first, with their differences to the best and the weights of stacking."""
     import pandas as pd
 
-    order = sorted(found, key=lambda name: -found[name].elpd)
-    rows = np.stack([found[name].pointwise for name in order])
+    order = sorted(estimates, key=lambda name: -estimates[name].elpd)
+    rows = np.stack([estimates[name].pointwise for name in order])
     gaps = rows[0] - rows
     columns = {
         "rank": range(len(order)),
-        "elpd": [found[name].elpd for name in order],
-        "se": [found[name].se for name in order],
-        "p": [found[name].p for name in order],
+        "elpd": [estimates[name].elpd for name in order],
+        "se": [estimates[name].se for name in order],
+        "p": [estimates[name].p for name in order],
         "elpd_diff": gaps.sum(1),
         "dse": [_error(gap) for gap in gaps],
         "weight": best_mixture(rows),
@@ -237,7 +234,7 @@ def _efficiency(fit: Any, values: np.ndarray) -> float:
     """ESS/S of the likelihoods, averaged over rows; 1 for independent draws."""
     if ask(fit.posterior, StoredPosterior).available is None:
         return 1.0
-    if (found := importance(fit.posterior)) is not None:  # draws that were chosen by weight repeat, in random order
-        return float(np.clip(found.worth / found.draws, 1e-3, 1.0))
+    if (weights := importance(fit.posterior)) is not None:  # draws that were chosen by weight repeat, in random order
+        return float(np.clip(weights.worth / weights.draws, 1e-3, 1.0))
     sizes = ess(np.exp(values - values.max((0, 1))), "mean")
     return float(np.clip(np.nanmean(sizes) / values[:, :, 0].size, 1e-3, 1.0))

@@ -44,11 +44,11 @@ class ParetoK:
         return bool(self.k < self.good)
 
     def __str__(self) -> str:
-        said = f"Pareto k-hat of q is {self.k:.2f}"
+        text = f"Pareto k-hat of q is {self.k:.2f}"
         if self.ok:
-            return f"{said} (below {self.good:.2f}): q is close enough to the posterior to be corrected by weights."
+            return f"{text} (below {self.good:.2f}): q is close enough to the posterior to be corrected by weights."
         return (
-            f"{said} (above {self.good:.2f}): q misses parts of the posterior; do not trust its tails, and use a "
+            f"{text} (above {self.good:.2f}): q misses parts of the posterior; do not trust its tails, and use a "
             "richer posterior or a sampler."
         )
 
@@ -87,15 +87,15 @@ def pareto_k(key: jax.Array, fit: Any, data: Any, num: int = 1000) -> ParetoK:
         alone = [jax.tree.map(lambda x, m=m: x[m : m + 1], posterior) for m in range(posterior.members)]
     else:
         alone = [posterior]
-    found = [_of_one(key, dataclasses.replace(fit, posterior=q, known=None), data, num) for q in alone]
-    return max(found, key=lambda one: one.k)
+    results = [_of_one(key, dataclasses.replace(fit, posterior=q, known=None), data, num) for q in alone]
+    return max(results, key=lambda one: one.k)
 
 
 def _of_one(key: jax.Array, fit: Any, data: Any, num: int) -> ParetoK:
     raw = log_weights(key, fit, data, num)
     with jax.enable_x64(True):
-        found = pareto_smooth(raw)
-        return ParetoK(float(found.k), good_shape(len(raw)), float(found.effective), np.asarray(found.log_weights))
+        tail = pareto_smooth(raw)
+        return ParetoK(float(tail.k), good_shape(len(raw)), float(tail.effective), np.asarray(tail.log_weights))
 
 
 def log_weights(key: jax.Array, fit: Any, data: Any, num: int) -> np.ndarray:

@@ -72,19 +72,20 @@ def look(key: jax.Array, fit: Any, inputs: PyTree, num: int | None = None) -> Pr
     inputs = checked_inputs(fit, inputs)
     posterior, likelihood = fit.posterior, fit.model.likelihood
     if ask(posterior, StoredPosterior).on_disk:
-        made = disk_outputs(key, posterior, fit.model, [lambda: inputs], num)[0]
-        draws, found = jax.tree.map(np.asarray, (made, mixture.moments(likelihood, mixture.flatten(made))))
+        outputs = disk_outputs(key, posterior, fit.model, [lambda: inputs], num)[0]
+        draws, moments = jax.tree.map(np.asarray, (outputs, mixture.moments(likelihood, mixture.flatten(outputs))))
         posterior = posterior.part(np.zeros(1, int), np.zeros(1, int))
     else:
         # One device: where members lie must not make another program.
         posterior = jax.device_put(posterior, jax.local_devices()[0])
-        draws, found = jax.tree.map(np.asarray, _look(key, posterior, fit.model, inputs, num))
+        draws, moments = jax.tree.map(np.asarray, _look(key, posterior, fit.model, inputs, num))
     parameters = dict(zip(paths(draws.likelihood), jax.tree.leaves(draws.likelihood)))
     noise = np.asarray(_noise(likelihood, draws)) if parameters else None
     first = jax.tree.leaves(inputs)[0]
     distinct = len(np.unique(np.asarray(first).reshape(len(first), -1), axis=0))
     probe = Probe(
-        draws.values, parameters, draws.log_weights, found["aleatoric"], found["epistemic"], None, None, distinct, noise
+        draws.values, parameters, draws.log_weights, moments["aleatoric"], moments["epistemic"], None, None, distinct,
+        noise,
     )  # fmt: skip
     if not _may_be_prior(fit, probe):
         return probe
@@ -121,11 +122,11 @@ def _prior_functions(key: jax.Array, posterior: Any, model: Model, inputs: PyTre
     """f under the prior [draw, n, out], with the prior's own hyper-parameters those of one draw of the posterior."""
     key_draw, key_prior = jax.random.split(key)
     zero = jnp.zeros((), jnp.int32)
-    drawn = posterior.draw(key_draw, zero, zero)
-    params = model.complete(drawn.params)
+    sample = posterior.draw(key_draw, zero, zero)
+    params = model.complete(sample.params)
     bound = model.prior.bind(model.network.info(params["network"]), params["prior"])
 
     def one(key: jax.Array) -> jax.Array:  # one set of weights at a time: many of a large network fill the memory
-        return model.network.apply(Variables(take(bound.sample(key, 1), 0), drawn.state), inputs)[0]
+        return model.network.apply(Variables(take(bound.sample(key, 1), 0), sample.state), inputs)[0]
 
     return jax.lax.map(one, jax.random.split(key_prior, PRIOR_DRAWS))

@@ -16,7 +16,7 @@ from credo.evaluation.diagnostics.data import canonical
 from credo.evaluation.diagnostics.inference_data import replicate
 
 Statistic = Callable[[np.ndarray], Any]
-KNOWN: dict[str, Statistic] = {"mean": np.mean, "std": np.std, "min": np.min, "max": np.max}
+STATISTICS: dict[str, Statistic] = {"mean": np.mean, "std": np.std, "min": np.min, "max": np.max}
 MOST_CLASSES = 10
 EXTREME = 0.01
 
@@ -73,54 +73,54 @@ def posterior_predictive_check(
         >>> y = x[:, 0] + 0.1 * np.random.default_rng(0).normal(size=40)
         >>> model = credo.Model(credo.networks.mlp([]), credo.priors.normal(), credo.likelihoods.gaussian(0.1))
         >>> fit = credo.fit(jax.random.key(0), model, (x, y), "bayes_by_backprop", steps=1000)
-        >>> found = credo.diagnostics.posterior_predictive_check(jax.random.key(1), fit, (x, y))
-        >>> [name for name, check in found.items() if 0.01 < check.p_value < 0.99]
+        >>> checks = credo.diagnostics.posterior_predictive_check(jax.random.key(1), fit, (x, y))
+        >>> [name for name, check in checks.items() if 0.01 < check.p_value < 0.99]
         ['mean', 'std', 'min', 'max']
     """
     inputs, targets, _ = canonical(fit, data)
     key_draws, key_noise = jax.random.split(key)
     draws = _evenly(function_draws(key_draws, fit, inputs, num))
-    made = replicate(key_noise, fit.model.likelihood, draws)
-    made = made.reshape(-1, *made.shape[2:])
+    replicated = replicate(key_noise, fit.model.likelihood, draws)
+    replicated = replicated.reshape(-1, *replicated.shape[2:])
     if targets.ndim == 2 and fit.target_shape == ():
-        targets, made = targets[:, 0], made[..., 0]
-    chosen = _statistics(statistic, fit.model.likelihood.kind, targets, made)
+        targets, replicated = targets[:, 0], replicated[..., 0]
+    statistics = _statistics(statistic, fit.model.likelihood.kind, targets, replicated)
     checks = {}
-    for name, function in chosen.items():
+    for name, function in statistics.items():
         observed = float(function(targets))
-        each = np.array([float(function(y)) for y in made])
+        each = np.array([float(function(y)) for y in replicated])
         above = float((each > observed).mean() + 0.5 * (each == observed).mean())
         checks[name] = PredictiveCheck(name, observed, each, above)
     return checks
 
 
 def _statistics(
-    given: str | Statistic | Mapping[str, Statistic] | None, kind: str, targets: np.ndarray, made: np.ndarray
+    statistic: str | Statistic | Mapping[str, Statistic] | None, kind: str, targets: np.ndarray, replicated: np.ndarray
 ) -> dict[str, Statistic]:
-    if isinstance(given, Mapping):
-        return dict(given)
-    if callable(given):
-        return {name_of(given).strip("<>"): given}
-    if given is not None:
-        if given not in KNOWN:
-            raise InputError(f"A statistic is one of {', '.join(KNOWN)}, or a function, got {given!r}.")
+    if isinstance(statistic, Mapping):
+        return dict(statistic)
+    if callable(statistic):
+        return {name_of(statistic).strip("<>"): statistic}
+    if statistic is not None:
+        if statistic not in STATISTICS:
+            raise InputError(f"A statistic is one of {', '.join(STATISTICS)}, or a function, got {statistic!r}.")
         if kind == "classes":
-            raise InputError(f"Classes have no {given}: leave statistic out, or give a function of class indices.")
-        return _per_output({given: KNOWN[given]}, targets)
+            raise InputError(f"Classes have no {statistic}: leave statistic out, or give a function of class indices.")
+        return _per_output({statistic: STATISTICS[statistic]}, targets)
     if kind == "classes":
-        count = min(MOST_CLASSES, int(max(targets.max(), made.max())) + 1)
+        count = min(MOST_CLASSES, int(max(targets.max(), replicated.max())) + 1)
         return {f"share of class {c}": partial(_share, value=c) for c in range(count)}
     more: dict[str, Statistic] = {"share of zeros": partial(_share, value=0)} if kind == "counts" else {}
-    return _per_output(KNOWN | more, targets)
+    return _per_output(STATISTICS | more, targets)
 
 
-def _per_output(known: dict[str, Statistic], targets: np.ndarray) -> dict[str, Statistic]:
+def _per_output(statistics: dict[str, Statistic], targets: np.ndarray) -> dict[str, Statistic]:
     """One statistic for each column where targets have several."""
     if targets.ndim == 1:
-        return known
+        return statistics
     columns = range(targets.shape[1])
     column = lambda y, f, i: f(y[:, i])  # noqa: E731
-    return {f"{name} of output {i + 1}": partial(column, f=f, i=i) for i in columns for name, f in known.items()}
+    return {f"{name} of output {i + 1}": partial(column, f=f, i=i) for i in columns for name, f in statistics.items()}
 
 
 def _share(y: np.ndarray, value: int) -> float:
@@ -132,8 +132,8 @@ def _evenly(draws: Draws) -> Draws:
     if draws.log_weights is None:
         return draws
     weights = np.exp(np.asarray(draws.log_weights, np.float64)).ravel()
-    places = (np.arange(len(weights)) + 0.5) / len(weights)
-    index = np.minimum(np.searchsorted(np.cumsum(weights / weights.sum()), places), len(weights) - 1)
+    levels = (np.arange(len(weights)) + 0.5) / len(weights)
+    index = np.minimum(np.searchsorted(np.cumsum(weights / weights.sum()), levels), len(weights) - 1)
     members, each = draws.values.shape[:2]
 
     def pick(x: Any) -> Any:

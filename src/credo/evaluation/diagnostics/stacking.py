@@ -75,10 +75,9 @@ def stack(fit: Any, data: Any) -> StackedChains:
         "stacked": float(logsumexp(rows, axis=0, b=weights[:, None]).sum()),
     }
     bad = int((shapes > good_shape(draws)).any(0).sum())
-    said = []
-    if bad:
-        said.append(
-            f"k-hat is above {good_shape(draws):.2f} in some chain for {bad} of {shapes.shape[1]} rows, so that the "
-            "weights are rough: longer chains make them better."
-        )
-    return StackedChains(dataclasses.replace(fit, posterior=stacked, known=None), weights, elpd, shapes, tuple(said))
+    sentence = (
+        f"k-hat is above {good_shape(draws):.2f} in some chain for {bad} of {shapes.shape[1]} rows, so that the "
+        "weights are rough: longer chains make them better."
+    )
+    weighted = dataclasses.replace(fit, posterior=stacked, known=None)
+    return StackedChains(weighted, weights, elpd, shapes, (sentence,) if bad else ())

@@ -68,13 +68,13 @@ def geweke(chains: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     count, draws, quantities = chains.shape
     half = draws // 2
     series = np.moveaxis(np.asarray(chains, np.float64), 1, 2).reshape(-1, 1, draws)
-    known = np.asarray(np.isfinite(series).all((1, 2)))
-    ranks = normal_scores(np.where(known[:, None, None], series, 0.0))
+    finite = np.asarray(np.isfinite(series).all((1, 2)))
+    ranks = normal_scores(np.where(finite[:, None, None], series, 0.0))
     halves = np.concatenate([ranks[:, :, :half], ranks[:, :, draws - half :]], 1).reshape(-1, 1, half)
     level = _without_lines(halves)
     sizes, means, variances = (x.reshape(-1, 2) for x in (effective_sizes(level), halves.mean(2), level.var(2, ddof=1)))
     error = np.sqrt((variances / sizes).sum(1))
-    usable = known & (error > 0)
+    usable = finite & (error > 0)
     z = np.where(usable, (means[:, 1] - means[:, 0]) / np.where(usable, error, 1.0), 0.0)
     freedom = np.maximum(0.5 * sizes.sum(1) - 1, 1.0)
     return z.reshape(count, quantities), freedom.reshape(count, quantities)

@@ -29,7 +29,7 @@ def weight_draws(key: jax.Array, fit: Any, num: int | None = None) -> dict[str, 
     if isinstance(posterior, SubsetPosterior):
         return weight_draws(key, dataclasses.replace(fit, posterior=posterior.inner), num)
     if isinstance(posterior, Samples) and num is None:
-        params = posterior.params  # memory maps stay what they are
+        params = posterior.params  # memory maps stay memory maps
     elif posterior.on_disk:
         params = posterior.part(np.arange(posterior.members), posterior.chosen(num)).params  # type: ignore[attr-defined]
     else:

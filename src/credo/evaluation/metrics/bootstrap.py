@@ -62,8 +62,8 @@ def with_interval(
         >>> model = credo.Model(credo.networks.mlp([5]), credo.priors.normal(), credo.likelihoods.gaussian(0.1))
         >>> fit = credo.fit(jax.random.key(0), model, (x, np.sin(9 * x[:, 0])), "map", steps=100)
         >>> predictive = credo.predict(jax.random.key(1), fit, x)
-        >>> found = metrics.with_interval(metrics.rmse, predictive, np.sin(9 * x[:, 0]), key=jax.random.key(2))
-        >>> found.low < found.value < found.high
+        >>> rmse = metrics.with_interval(metrics.rmse, predictive, np.sin(9 * x[:, 0]), key=jax.random.key(2))
+        >>> rmse.low < rmse.value < rmse.high
         True
     """
     terms = score.terms(predictive, targets)
@@ -125,24 +125,25 @@ def bootstrap(
     if resamples < 1:
         raise InputError(f"resamples must be at least 1, got {resamples}.")
     rows = len(arrays[0])
-    own = checked_weights(weights, rows)
+    row_weights = checked_weights(weights, rows)
     with jax.enable_x64(True):
-        terms, mass = padded(tuple(np.asarray(a) for a in arrays), own)
+        terms, mass = padded(tuple(np.asarray(a) for a in arrays), row_weights)
         at_once = min(resamples + 1, max(1, NUMBERS // len(mass)))
         parts = [
             jax.tree.map(np.asarray, _resampled(function, options, terms, mass, rows, key, start + np.arange(at_once)))
             for start in range(-1, resamples, at_once)
         ]
-    found = jax.tree.map(lambda *x: np.concatenate(x)[: resamples + 1], *parts)
+    scores = jax.tree.map(lambda *x: np.concatenate(x)[: resamples + 1], *parts)
     tails = (0.5 - level / 2, 0.5 + level / 2)
-    return jax.tree.map(lambda x: Interval(float(x[0]), *_quantiles(x[1:], tails)), found)
+    return jax.tree.map(lambda x: Interval(float(x[0]), *defined_quantiles(x[1:], tails)), scores)
 
 
-def _quantiles(drawn: np.ndarray, tails: tuple[float, float]) -> tuple[float, float]:
-    known = drawn[~np.isnan(drawn)]
-    if len(known) == 0:
+def defined_quantiles(scores: np.ndarray, tails: tuple[float, float]) -> tuple[float, float]:
+    """Two quantiles of the scores that are not NaN; NaN where none is."""
+    defined = scores[~np.isnan(scores)]
+    if len(defined) == 0:
         return np.nan, np.nan
-    low, high = np.quantile(known, tails)
+    low, high = np.quantile(defined, tails)
     return float(low), float(high)
 
 
@@ -154,9 +155,9 @@ def _resampled(
 
     def one(index: jax.Array) -> Any:
         width = len(weights)
-        drawn = jax.random.randint(jax.random.fold_in(key, index), (width,), 0, rows, jnp.int32)
-        drawn = jnp.where(jnp.arange(width) < rows, drawn, width)  # as many draws as there are real rows
-        counts = jnp.zeros(width).at[drawn].add(1.0, mode="drop")
+        row_indices = jax.random.randint(jax.random.fold_in(key, index), (width,), 0, rows, jnp.int32)
+        row_indices = jnp.where(jnp.arange(width) < rows, row_indices, width)  # as many draws as there are real rows
+        counts = jnp.zeros(width).at[row_indices].add(1.0, mode="drop")
         return function(*arrays, weights * jnp.where(index < 0, 1.0, counts), **dict(options))
 
     return jax.vmap(one)(which)

@@ -24,6 +24,21 @@ def class_probs(predictive: Predictive, targets: Any, name: str) -> tuple[np.nda
     return probs, labels.astype(np.int32)
 
 
+def positive_column(probs: np.ndarray, name: str) -> np.ndarray:
+    """Probabilities of class 1 [n]; a refusal unless there are two classes."""
+    if probs.shape[1] != 2:
+        raise Refusal(f"{name} needs a positive and a negative class; there are {probs.shape[1]}.")
+    return probs[:, 1]
+
+
+def positive_class(predictive: Predictive, targets: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Probabilities of class 1 of two [n], and class indices [n] of which both occur."""
+    probs, labels = class_probs(predictive, targets, name)
+    column = positive_column(probs, name)
+    two_groups(labels, name)
+    return column, labels
+
+
 def numbers(predictive: Predictive, targets: Any, name: str) -> np.ndarray:
     """Targets as numbers of the shape of the predictions, [n] or [n, k]."""
     if predictive.kind == "classes":

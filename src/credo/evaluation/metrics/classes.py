@@ -1,15 +1,15 @@
 """Scores of class probabilities. Arguments everywhere: the predictive, class indices [n], weights of rows."""
 
+from functools import partial
 from typing import Any
 
-import jax
-
 from credo.core.predictive import Predictive
-from credo.errors import Refusal
 from credo.evaluation.metrics import arrays
 from credo.evaluation.metrics.arrays.calibration import BINS
-from credo.evaluation.metrics.checks import class_probs, two_groups
+from credo.evaluation.metrics.checks import class_probs, positive_class, two_groups
 from credo.evaluation.metrics.terms import Terms, score
+
+_AUROC, _AUPR = partial(arrays.one_vs_rest, arrays.auroc), partial(arrays.one_vs_rest, arrays.aupr)
 
 
 @score
@@ -59,18 +59,6 @@ def classwise_ece(predictive: Predictive, targets: Any, *, bins: int = BINS) -> 
     return Terms(arrays.classwise_ece, class_probs(predictive, targets, "classwise_ece"), (("bins", bins),))
 
 
-def _auroc(probs: jax.Array, labels: jax.Array, weights: jax.Array) -> jax.Array:
-    return arrays.one_vs_rest(arrays.auroc, probs, labels, weights)
-
-
-def _aupr(probs: jax.Array, labels: jax.Array, weights: jax.Array) -> jax.Array:
-    return arrays.one_vs_rest(arrays.aupr, probs, labels, weights)
-
-
-def _tpr_at_fpr(probs: jax.Array, labels: jax.Array, weights: jax.Array, max_fpr: float) -> jax.Array:
-    return arrays.tpr_at_fpr(probs[:, 1], labels, weights, max_fpr)
-
-
 @score
 def auroc(predictive: Predictive, targets: Any) -> Terms:
     """P(s₊ > s₋) + ½ P(s₊ = s₋) with s the probability of class 1, or the mean of class against rest over classes.
@@ -80,7 +68,7 @@ def auroc(predictive: Predictive, targets: Any) -> Terms:
     """
     probs, labels = class_probs(predictive, targets, "auroc")
     two_groups(labels, "auroc")
-    return Terms(_auroc, (probs, labels))
+    return Terms(_AUROC, (probs, labels))
 
 
 @score
@@ -91,14 +79,11 @@ def aupr(predictive: Predictive, targets: Any) -> Terms:
     """
     probs, labels = class_probs(predictive, targets, "aupr")
     two_groups(labels, "aupr")
-    return Terms(_aupr, (probs, labels))
+    return Terms(_AUPR, (probs, labels))
 
 
 @score
 def tpr_at_fpr(predictive: Predictive, targets: Any, *, max_fpr: float = 0.05) -> Terms:
     """The largest true-positive rate of class 1 of two, among thresholds whose false-positive rate is ≤ `max_fpr`."""
-    probs, labels = class_probs(predictive, targets, "tpr_at_fpr")
-    if probs.shape[1] != 2:
-        raise Refusal(f"tpr_at_fpr needs a positive and a negative class; there are {probs.shape[1]}.")
-    two_groups(labels, "tpr_at_fpr")
-    return Terms(_tpr_at_fpr, (probs, labels), (("max_fpr", float(max_fpr)),))
+    column_labels = positive_class(predictive, targets, "tpr_at_fpr")
+    return Terms(arrays.tpr_at_fpr, column_labels, (("max_fpr", float(max_fpr)),))

@@ -52,9 +52,9 @@ def _draws(likelihood: Likelihood, draws: Flat, key: jax.Array, num: int) -> jax
     Each has the law of the mixture, over the random start; two of them do not have two components by chance.
     """
     key_start, key_noise = jax.random.split(key)
-    place = (jnp.arange(num) + jax.random.uniform(key_start)) / num
+    levels = (jnp.arange(num) + jax.random.uniform(key_start)) / num
     weights = jax.nn.softmax(draws.log_weights)
-    picks = jnp.clip(jnp.searchsorted(jnp.cumsum(weights), place), 0, len(weights) - 1)
+    picks = jnp.clip(jnp.searchsorted(jnp.cumsum(weights), levels), 0, len(weights) - 1)
     params, outputs = jax.tree.map(lambda x: x[picks], (draws.params, draws.outputs))
     return jax.vmap(likelihood.sample)(jax.random.split(key_noise, num), params, outputs)
 

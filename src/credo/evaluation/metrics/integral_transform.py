@@ -42,8 +42,8 @@ def pit(predictive: Predictive, targets: Any, key: jax.Array | None = None) -> n
         True
     """
     low, high = _ends(predictive, targets, "pit")
-    place = 0.5 if key is None else np.asarray(jax.random.uniform(key, low.shape), np.float64)
-    return low + place * (high - low)
+    share = 0.5 if key is None else np.asarray(jax.random.uniform(key, low.shape), np.float64)
+    return low + share * (high - low)
 
 
 def pit_histogram(predictive: Predictive, targets: Any, weights: Any = None, *, bins: int = 10) -> np.ndarray:

@@ -9,9 +9,9 @@ import jax
 import numpy as np
 
 from credo.core.predictive import Predictive
-from credo.errors import InputError, Refusal
+from credo.errors import InputError
 from credo.evaluation.metrics import arrays
-from credo.evaluation.metrics.checks import class_probs, two_groups
+from credo.evaluation.metrics.checks import class_probs, positive_class, positive_column
 from credo.evaluation.metrics.terms import Terms, checked_weights, score
 
 
@@ -23,7 +23,7 @@ def threshold(predictive: Predictive, targets: Any) -> Terms:
     `credo.evaluation.metrics.arrays.best_threshold`.
     """
     probs, _ = class_probs(predictive, targets, "threshold")
-    return Terms(arrays.best_threshold, (_positive(probs, "threshold"),))
+    return Terms(arrays.best_threshold, (positive_column(probs, "threshold"),))
 
 
 @score
@@ -46,10 +46,7 @@ def lift(predictive: Predictive, targets: Any, *, share: float = 0.1) -> Terms:
     """
     if not 0 < share <= 1:
         raise InputError(f"The share of rows must lie above 0 and at most at 1, got {share:g}.")
-    probs, labels = class_probs(predictive, targets, "lift")
-    column = _positive(probs, "lift")
-    two_groups(labels, "lift")
-    return Terms(arrays.lift, (column, labels), (("share", float(share)),))
+    return Terms(arrays.lift, positive_class(predictive, targets, "lift"), (("share", float(share)),))
 
 
 @score
@@ -82,13 +79,5 @@ def _largest_share(labels: jax.Array, weights: jax.Array, classes: int) -> jax.A
 
 
 def _at(function: Any, name: str, predictive: Predictive, targets: Any, threshold: float | None) -> Terms:
-    probs, labels = class_probs(predictive, targets, name)
-    column = _positive(probs, name)
-    two_groups(labels, name)
-    return Terms(function, (column, labels), (("threshold", None if threshold is None else float(threshold)),))
-
-
-def _positive(probs: np.ndarray, name: str) -> np.ndarray:
-    if probs.shape[1] != 2:
-        raise Refusal(f"{name} needs a positive and a negative class; there are {probs.shape[1]}.")
-    return probs[:, 1]
+    options = (("threshold", None if threshold is None else float(threshold)),)
+    return Terms(function, positive_class(predictive, targets, name), options)

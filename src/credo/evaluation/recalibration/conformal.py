@@ -77,12 +77,12 @@ def split_conformal(
     """
     if not 0 < coverage < 1:
         raise InputError(f"Coverage lies between 0 and 1, got {coverage}.")
-    known = ("threshold", "adaptive") if predictive.kind == "classes" else ("quantile",)
-    method = known[0] if method is None else method
-    if method not in known:
-        raise InputError(f"method must be {' or '.join(map(repr, known))} for {predictive.kind}, got {method!r}.")
+    methods = ("threshold", "adaptive") if predictive.kind == "classes" else ("quantile",)
+    method = methods[0] if method is None else method
+    if method not in methods:
+        raise InputError(f"method must be {' or '.join(map(repr, methods))} for {predictive.kind}, got {method!r}.")
     rows = len(predictive)
-    place = rank(rows, coverage)
+    bound_rank = rank(rows, coverage)
     note = (
         f"Recalibrated after the fact: split conformal ({method}) with {rows} calibration rows; on average over new "
         f"rows that are exchangeable with those, {coverage:.4g} or more are covered."
@@ -90,10 +90,10 @@ def split_conformal(
     if predictive.kind == "classes":
         probs, labels = class_probs(predictive, targets, "split_conformal")
         scores = set_scores(probs, method)[np.arange(rows), labels]
-        return ConformalSets(coverage, method, probs.shape[1], float(np.sort(scores)[place - 1]), rows, note)
+        return ConformalSets(coverage, method, probs.shape[1], float(np.sort(scores)[bound_rank - 1]), rows, note)
     values = numbers(predictive, targets, "split_conformal")
     low, high = predictive.interval(coverage)
-    margin = np.sort(np.maximum(low - values, values - high), axis=0)[place - 1]
+    margin = np.sort(np.maximum(low - values, values - high), axis=0)[bound_rank - 1]
     return ConformalIntervals(coverage, predictive.kind, np.asarray(margin), rows, note)
 
 
@@ -106,11 +106,11 @@ def rank(rows: int, coverage: float) -> int:
         90
     """
     # (n + 1) · coverage may end a rounding error above a whole number
-    place = max(1, math.ceil((rows + 1) * coverage - 1e-9))
-    if place > rows:
+    bound_rank = max(1, math.ceil((rows + 1) * coverage - 1e-9))
+    if bound_rank > rows:
         needed = math.ceil(coverage / (1 - coverage) - 1e-9)
         raise Refusal(
             f"{rows} calibration rows cannot promise a coverage of {coverage:g}: even the largest of their scores is "
             f"exceeded more often. Use at least {needed} rows, or a coverage of at most {rows / (rows + 1):.4g}."
         )
-    return place
+    return bound_rank

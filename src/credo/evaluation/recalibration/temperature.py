@@ -14,7 +14,7 @@ from credo.evaluation.metrics.terms import checked_weights
 from credo.evaluation.recalibration.recalibrated import Recalibrated, from_logits, stretched
 
 LIMIT = 100.0  # factors are sought between 1/100 and 100
-COARSE = 25  # places on the logarithmic scale where a spread is tried before the search narrows
+COARSE = 25  # points of the logarithmic grid that is searched before the search narrows
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,12 +100,12 @@ def _outputs(predictive: Predictive) -> int:
 def _temperature(log_probs: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> float:
     """The T that maximises Σ_n w_n log softmax(log p_n / T)[y_n]: the one zero of its slope in 1/T."""
     values = np.asarray(log_probs, np.float64)
-    own = values[np.arange(len(labels)), labels]
+    true_class = values[np.arange(len(labels)), labels]
 
     def slope(sharpness: float) -> float:
         tempered = values * sharpness
         probs = np.exp(tempered - logsumexp(tempered, axis=1, keepdims=True))
-        return float(weights @ (own - (probs * values).sum(1)))
+        return float(weights @ (true_class - (probs * values).sum(1)))
 
     low, high = 1 / LIMIT, LIMIT
     if slope(low) <= 0:
@@ -124,8 +124,8 @@ def _spread(predictive: Predictive, targets: np.ndarray, weights: np.ndarray) ->
         return float(weights @ (outputs * log_factor - density))
 
     edge = np.log(LIMIT)
-    places = np.linspace(-edge, edge, COARSE)
-    best = int(np.argmin([loss(place) for place in places]))
-    bracket = places[max(best - 1, 0)], places[min(best + 1, COARSE - 1)]
-    found = minimize_scalar(loss, bounds=bracket, method="bounded", options={"xatol": 1e-6})
-    return float(np.exp(found.x))
+    log_factors = np.linspace(-edge, edge, COARSE)
+    best = int(np.argmin([loss(log_factor) for log_factor in log_factors]))
+    bracket = log_factors[max(best - 1, 0)], log_factors[min(best + 1, COARSE - 1)]
+    optimum = minimize_scalar(loss, bounds=bracket, method="bounded", options={"xatol": 1e-6})
+    return float(np.exp(optimum.x))

@@ -31,9 +31,9 @@ def equal_mass(values: jax.Array, weights: jax.Array, bins: int) -> jax.Array:
     return jnp.clip((middle * bins).astype(jnp.int32), 0, bins - 1)
 
 
-def gap(values: jax.Array, right: jax.Array, weights: jax.Array, place: jax.Array, bins: int) -> jax.Array:
+def gap(values: jax.Array, right: jax.Array, weights: jax.Array, bin_index: jax.Array, bins: int) -> jax.Array:
     """Σ_b W_b/W |mean of right − mean of values| over bins."""
-    sums = jax.ops.segment_sum(weights * (right - values), place, bins)
+    sums = jax.ops.segment_sum(weights * (right - values), bin_index, bins)
     return jnp.abs(sums).sum() / weights.sum()
 
 
@@ -149,14 +149,14 @@ def brier_decomposition(
 
     def one(forecast: jax.Array, index: jax.Array) -> tuple[jax.Array, ...]:
         outcome = (labels == index).astype(probs.dtype)
-        place = equal_width(forecast, bins)
+        bin_index = equal_width(forecast, bins)
         mass, forecasts, outcomes = (
-            jax.ops.segment_sum(share * x, place, bins) for x in (jnp.ones_like(share), forecast, outcome)
+            jax.ops.segment_sum(share * x, bin_index, bins) for x in (jnp.ones_like(share), forecast, outcome)
         )
         safe = jnp.where(mass > 0, mass, 1)
         means, rates = forecasts / safe, outcomes / safe
         rate = (share * outcome).sum()
-        inside, deviation = forecast - means[place], outcome - rates[place]
+        inside, deviation = forecast - means[bin_index], outcome - rates[bin_index]
         reliability, resolution = (mass * (means - rates) ** 2).sum(), (mass * (rates - rate) ** 2).sum()
         return reliability, resolution, rate * (1 - rate), (share * inside * (inside - 2 * deviation)).sum()
 

@@ -59,10 +59,10 @@ def crps_normal_mixture_integral(
 ) -> jax.Array:
     """The same with ½ E|Y − Y'| = ∫ F (1 − F) dz by quadrature: time K · cells, for many components.
 
-    F has a known integral, so that each cell's mean F̄ is exact and only ∫ F² is approximated: by
-    h (F̄² + (F̄ − F_a)(F_b − F̄)/3) in a cell from a to b of width h, exact where F is linear and harmless in long
-    tails. Cells hold about equal probability: their edges are order statistics of a quasi-random sample of
-    the mixture, components by systematic resampling and normals by a golden-ratio sequence.
+    ∫ F has a closed form, so each cell's mean F̄ is exact. Only ∫ F² is approximated, in a cell from a to b of width h
+    by h (F̄² + (F̄ − F_a)(F_b − F̄)/3): exact where F is linear, harmless in long tails. Cells hold about equal
+    probability: their edges are order statistics of a quasi-random sample of the mixture (components by systematic
+    resampling, normals by a golden-ratio sequence).
     """
     means, weights = jnp.asarray(means), jnp.asarray(weights)
     stds = jnp.broadcast_to(stds, means.shape)
@@ -72,8 +72,8 @@ def crps_normal_mixture_integral(
         return (column * values).sum(0)  # one pass; a matrix product would write all values first
 
     points = OVERSAMPLING * cells
-    place = (jnp.arange(points, dtype=means.dtype) + 0.5) / points
-    picks = jnp.clip(jnp.searchsorted(jnp.cumsum(weights), place), 0, len(means) - 1)
+    levels = (jnp.arange(points, dtype=means.dtype) + 0.5) / points
+    picks = jnp.clip(jnp.searchsorted(jnp.cumsum(weights), levels), 0, len(means) - 1)
     normals = ndtri(jnp.asarray((0.5 + np.arange(points) * (np.sqrt(5) - 1) / 2) % 1, means.dtype))
     sample = jnp.sort(means[picks] + stds[picks] * normals.reshape(-1, *[1] * (means.ndim - 1)), axis=0)
     low, high = (means - REACH * stds).min(0), (means + REACH * stds).max(0)

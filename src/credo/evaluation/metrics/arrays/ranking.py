@@ -57,8 +57,8 @@ def aupr(scores: jax.Array, labels: jax.Array, weights: jax.Array | None = None)
         0.8333333730697632
     """
     positive, negative = _groups(labels, weights, scores)
-    found, false = _passing(scores, positive, negative)
-    precision = found / jnp.where(found + false > 0, found + false, 1)
+    true_positives, false_positives = _passing(scores, positive, negative)
+    precision = true_positives / jnp.where(true_positives + false_positives > 0, true_positives + false_positives, 1)
     return (positive * precision).sum() / positive.sum()
 
 
@@ -81,10 +81,10 @@ def tpr_at_fpr(
         0.5
     """
     positive, negative = _groups(labels, weights, scores)
-    found, false = _passing(scores, positive, negative)
-    slack = 1 + 16 * jnp.finfo(false.dtype).eps  # sums of weights that meet the bound exactly are within it
-    allowed = false <= max_fpr * negative.sum() * slack
-    rate = jnp.where(allowed, found, 0).max() / positive.sum()
+    true_positives, false_positives = _passing(scores, positive, negative)
+    slack = 1 + 16 * jnp.finfo(false_positives.dtype).eps  # sums of weights that meet the bound exactly are within it
+    allowed = false_positives <= max_fpr * negative.sum() * slack
+    rate = jnp.where(allowed, true_positives, 0).max() / positive.sum()
     return jnp.where(negative.sum() > 0, rate, jnp.nan)
 
 
