@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from credo.report import RunData, Section
 from credo.report.html import SCRIPTS
 from credo.report.interactive import safe_json
-from credo.report.readout import spans, tell
+from credo.report.readout import add_readout, spans
 from credo.report.style import INK, axes
 from credo.report.svg import inline_svg
 from credo.report.write import render
@@ -37,7 +37,7 @@ def told(figure: Figure) -> list[dict]:
 def test_lines_points_and_bars_can_be_read() -> None:
     figure, area = axes("title", "across", "up")
     area.plot(X, X**2, label="curve", color=INK)
-    tell(area.scatter(X, X, label="dots", color="#ff0000"), about={"interval": spans(X, X + 1)})
+    add_readout(area.scatter(X, X, label="dots", color="#ff0000"), about={"interval": spans(X, X + 1)})
     area.hist([1, 2, 2], bins=2, label="bars")
     bars, line, dots = told(figure)[0]["series"]
     assert [s["kind"] for s in (bars, line, dots)] == ["bars", "line", "points"]
@@ -54,7 +54,7 @@ def test_reference_lines_and_silent_lines_are_not_read() -> None:
     figure, area = axes("title", "across", "up")
     area.axhline(1)
     area.plot([0, 1], [0, 1])
-    tell(area.plot(X, X)[0], silent=True)
+    add_readout(area.plot(X, X)[0], silent=True)
     assert told(figure) == []
     assert "<script" not in inline_svg(figure, "a")
 
@@ -112,7 +112,7 @@ def test_panels_that_share_an_axis_move_together() -> None:
 
 def test_hostile_names_stay_data() -> None:
     figure, area = axes("title", EVIL.replace("$", r"\$"), "</script><b>")
-    tell(area.plot(X, X)[0], EVIL, about={"</script>": [EVIL] * 5})
+    add_readout(area.plot(X, X)[0], EVIL, about={"</script>": [EVIL] * 5})
     text = inline_svg(figure, "a")
     assert text.count("</script") == 1
     (found,) = told(figure)

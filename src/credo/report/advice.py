@@ -18,21 +18,21 @@ SURE = 0.01  # the false-alarm rate of a trend in the errors
 def advice(run: RunData) -> list[str]:
     """Sentences of advice; empty where nothing stands out."""
     method = "" if run.fit is None else str(run.fit.config.get("method", ""))
-    found: list[str] = []
+    tips: list[str] = []
     sure = False
     if run.targets is not None:
         for view in run.views:
-            said, low = _classes(view, method) if isinstance(view, ClassView) else _numbers(run, view, method)
-            found += said
+            more, low = _classes(view, method) if isinstance(view, ClassView) else _numbers(run, view, method)
+            tips += more
             sure = sure or low
         rows = len(run.targets)
         if 0 < rows < 30:
-            found.append(f"{count(rows, run.rows)} can tell little about calibration: score on more rows.")
+            tips.append(f"{count(rows, run.rows)} can tell little about calibration: score on more rows.")
         if run.rows == "training":
-            found.append("These scores are on the rows it learned from and flatter it: hold rows out to know.")
+            tips.append("These scores are on the rows it learned from and flatter it: hold rows out to know.")
     if run.fit is not None:
-        found += _training(run.fit, sure)
-    return list(dict.fromkeys(found))
+        tips += _training(run.fit, sure)
+    return list(dict.fromkeys(tips))
 
 
 def _wider(method: str) -> str:
@@ -52,50 +52,50 @@ def _numbers(run: RunData, view: RealView, method: str) -> tuple[list[str], bool
     outer, inner = coverage(run, view).verdict, inner_coverage(view).verdict
     verdict = inner if outer == "right" else outer
     error = view.target - view.mean
-    found = []
+    tips = []
     if verdict == "low" and _by_heart(run, view, error):
         ratio = np.sqrt((error**2).mean()) / np.median(view.aleatoric)
-        found.append(
+        tips.append(
             f"Errors are {ratio:.1f} times the noise that it learned: it knows the training rows by heart. Tighten the "
             f"prior, use a smaller network or train for less long; {_wider(method)}."
         )
-        return found, True
+        return tips, True
     if verdict == "low":
-        found.append(f"Intervals are too narrow: {_wider(method)}, or a heteroscedastic or student_t likelihood.")
+        tips.append(f"Intervals are too narrow: {_wider(method)}, or a heteroscedastic or student_t likelihood.")
     if verdict == "high":
-        found.append(
+        tips.append(
             'Intervals are too wide: train for longer, learn the noise (noise="learned"), let it vary between rows '
             "(heteroscedastic), or tighten the prior."
         )
     if len(error) >= ENOUGH and float((error**2).mean()) >= float(view.target.var()):
-        found.append("It does no better than the average: check that the inputs tell about the target.")
+        tips.append("It does no better than the average: check that the inputs tell about the target.")
     if len(error) >= ENOUGH and np.ptp(view.mean) > 0:
-        found += _trends(view, error)
-    return found, verdict == "low"
+        tips += _trends(view, error)
+    return tips, verdict == "low"
 
 
 def _by_heart(run: RunData, view: RealView, error: np.ndarray) -> bool:
     """Is the noise that training left far below the errors on other rows? A noise that was given tells nothing."""
     if run.fit is None or run.rows == "training":
         return False
-    known = run.fit.config.get("model", {}).get("likelihood", {}).get("noise") == "known"
-    return not known and float(np.sqrt((error**2).mean())) > 1.5 * float(np.median(view.aleatoric))
+    fixed = run.fit.config.get("model", {}).get("likelihood", {}).get("noise") == "known"
+    return not fixed and float(np.sqrt((error**2).mean())) > 1.5 * float(np.median(view.aleatoric))
 
 
 def _trends(view: RealView, error: np.ndarray) -> list[str]:
     size = np.abs(error) / np.maximum(view.std, np.finfo(float).tiny)
     funnel, straight = spearmanr(size, view.mean), spearmanr(error, view.mean)
-    found = []
+    tips = []
     if funnel.pvalue < SURE:
-        found.append(
+        tips.append(
             f"Errors {'grow' if funnel.statistic > 0 else 'shrink'} with the prediction more than the model expects: "
             "try a heteroscedastic likelihood, or the logarithm of the target."
         )
     if straight.pvalue < SURE and straight.statistic > 0:
-        found.append("Predictions are too timid (large values come out too low): train for longer or loosen the prior.")
+        tips.append("Predictions are too timid (large values come out too low): train for longer or loosen the prior.")
     if straight.pvalue < SURE and straight.statistic < 0:
-        found.append("Predictions are too extreme: tighten the prior, use a smaller network or average more draws.")
-    return found
+        tips.append("Predictions are too extreme: tighten the prior, use a smaller network or average more draws.")
+    return tips
 
 
 def _classes(view: ClassView, method: str) -> tuple[list[str], bool]:
@@ -110,11 +110,11 @@ def _classes(view: ClassView, method: str) -> tuple[list[str], bool]:
 
 def _training(fit: Any, sure: bool) -> list[str]:
     """Advice about the fit; more steps would make a model that is too sure of itself worse."""
-    found = []
+    tips = []
     if not sure and "loss" in fit.trace and _still_falling(np.asarray(fit.trace["loss"], float)):
-        found.append("The loss was still falling at the end: train for more steps.")
-    found += [f"{alarm.advice[:1].upper()}{alarm.advice[1:]}." for alarm in fit.diagnostics.alarms]
-    return found
+        tips.append("The loss was still falling at the end: train for more steps.")
+    tips += [f"{alarm.advice[:1].upper()}{alarm.advice[1:]}." for alarm in fit.diagnostics.alarms]
+    return tips
 
 
 def _still_falling(loss: np.ndarray) -> bool:

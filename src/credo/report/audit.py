@@ -48,16 +48,9 @@ def audit_page(audit: Audit, gap: bool) -> str:
         pictures.append("![Between two clusters of data: what each method says, over what is true.](audit_gap.png)")
     names, lines = words.table(audit)
     cells = [[f"`{line[0]}`", *line[1:]] for line in lines]
-    said = [f"- `{method}`: {text}" for method, text in words.sentences(audit).items()]
-    parts = [
-        "# How far is each method from the truth?",
-        head,
-        *pictures,
-        words.LEGEND,
-        table(names, cells),
-        "\n".join(said),
-    ]
-    return "\n\n".join(parts) + "\n"
+    sentences = [f"- `{method}`: {text}" for method, text in words.sentences(audit).items()]
+    title = "# How far is each method from the truth?"
+    return "\n\n".join([title, head, *pictures, words.LEGEND, table(names, cells), "\n".join(sentences)]) + "\n"
 
 
 def write_calibration(result: Calibration, folder: Path) -> list[Path]:
@@ -107,13 +100,12 @@ def _panel(area: Axes, audit: Audit, name: str, methods: list[str]) -> Any:
     area.axvline(1.0, color=INK, lw=1, ls="--", zorder=1)
     area.set_title(name.replace("_", " "), fontsize=10.5, color=INK, loc="left")
     rows = [audit.row(method, name) for method in methods]
-    known = [(i, row) for i, row in enumerate(rows) if row["std_ratio"] is not None]
+    fitted = [(i, row) for i, row in enumerate(rows) if row["std_ratio"] is not None]
     area.set_yticks(range(len(methods)), methods)
     area.set_ylim(len(methods) - 0.5, -0.5)
     area.set_xlim(-0.12, WIDEST + 0.12)
     area.set_xticks([0, 0.5, 1, 1.5, 2], ["0", "½", "1", "1½", "2+"])
-    area.tick_params(colors=INK, labelsize=9, length=2)
-    area.spines[["top", "right"]].set_visible(False)
+    _dress_panel(area)
     area.spines[["left", "bottom"]].set_color(MUTED)
     area.grid(axis="y", color=MUTED, alpha=0.3, lw=0.6)
     for i, row in enumerate(rows):
@@ -123,11 +115,11 @@ def _panel(area: Axes, audit: Audit, name: str, methods: list[str]) -> Any:
             area.scatter(
                 [min(row["std_ratio"], WIDEST)], [i], s=170, facecolors="none", edgecolors=WRONG, linewidths=1.8
             )
-    if not known:
+    if not fitted:
         return None
-    x = [min(row["std_ratio"], WIDEST) for _, row in known]
+    x = [min(row["std_ratio"], WIDEST) for _, row in fitted]
     return area.scatter(
-        x, [i for i, _ in known], c=[row["mean_error"] for _, row in known], cmap="viridis_r", vmin=0, vmax=1, s=62,
+        x, [i for i, _ in fitted], c=[row["mean_error"] for _, row in fitted], cmap="viridis_r", vmin=0, vmax=1, s=62,
         edgecolors=INK, linewidths=0.6, zorder=3,
     )  # fmt: skip
 
@@ -155,8 +147,7 @@ def in_between(audit: Audit) -> Figure:
         )  # fmt: skip
         ratio = audit.row(method, "gap")["std_ratio_gap"]
         area.set_title(f"{method}: {ratio:.2f}", fontsize=9.5, color=INK, loc="left")
-        area.tick_params(colors=INK, labelsize=9, length=2)
-        area.spines[["top", "right"]].set_visible(False)
+        _dress_panel(area)
         area.set_ylim(-2.6, 2.6)
     for area in areas.ravel()[len(methods) :]:
         area.set_axis_off()
@@ -169,11 +160,16 @@ def in_between(audit: Audit) -> Figure:
     return figure
 
 
+def _dress_panel(area: Axes) -> None:
+    area.tick_params(colors=INK, labelsize=9, length=2)
+    area.spines[["top", "right"]].set_visible(False)
+
+
 def _label_below(areas: np.ndarray, count: int, text: str) -> None:
     """Name the x axis of the lowest panel of every column; a shared label would lie under the legend."""
     columns = areas.shape[1]
-    for place in range(max(0, count - columns), count):
-        area = areas.ravel()[place]
+    for index in range(max(0, count - columns), count):
+        area = areas.ravel()[index]
         area.set_xlabel(text, fontsize=9.5, color=INK)
         area.tick_params(labelbottom=True)
 
@@ -197,8 +193,7 @@ def ranks(result: Calibration) -> Figure:
             label="ranks" if k == 0 else None,
         )  # fmt: skip
         area.set_title(f"{name}: p = {test.p_value:.2g}", fontsize=9.5, color=INK, loc="left")
-        area.tick_params(colors=INK, labelsize=9, length=2)
-        area.spines[["top", "right"]].set_visible(False)
+        _dress_panel(area)
     for area in areas.ravel()[len(result.names) :]:
         area.set_axis_off()
     verdict = "passes" if result.passed else "fails"

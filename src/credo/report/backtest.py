@@ -23,15 +23,8 @@ def plot(backtest: Any) -> Figure:
     dress(left, f"How often intervals held ({len(backtest.values)} origins)", "steps ahead", "values inside (%)")
     for level, colour in zip(LEVELS, CYCLE):
         left.axhline(100 * level, color=colour, lw=1, ls=":", label="_")
-        left.plot(
-            steps,
-            100 * backtest.coverage(level),
-            color=colour,
-            lw=1.8,
-            marker="o",
-            ms=3.5,
-            label=f"{100 * level:g} % intervals",
-        )
+        held, label = 100 * backtest.coverage(level), f"{100 * level:g} % intervals"
+        left.plot(steps, held, color=colour, lw=1.8, marker="o", ms=3.5, label=label)
     left.plot([], [], color=MUTED, lw=1, ls=":", label="promised")
     left.set_ylim(0, 103)
     dress(right, "How large errors were", "steps ahead", "in units of the series")

@@ -25,20 +25,20 @@ WORDS = (
 
 def belief(fit: Any, level: int, prefix: str) -> Section:
     """What speaks for and against the fit."""
-    found = fit.diagnostics
-    sentences = [verdict(found)]
-    if found.divergences is not None:
-        sentences.append(f"{found.divergences} of {found.transitions:,} transitions diverged.")
-    if found.bfmi:
-        sentences.append(f"The lowest E-BFMI of a chain is {min(found.bfmi):.2f}; above 0.3 is well.")
-    alarms = [str(alarm) for alarm in found.alarms]
+    diagnostics = fit.diagnostics
+    sentences = [verdict(diagnostics)]
+    if diagnostics.divergences is not None:
+        sentences.append(f"{diagnostics.divergences} of {diagnostics.transitions:,} transitions diverged.")
+    if diagnostics.bfmi:
+        sentences.append(f"The lowest E-BFMI of a chain is {min(diagnostics.bfmi):.2f}; above 0.3 is well.")
+    alarms = [str(alarm) for alarm in diagnostics.alarms]
     body = paragraphs(sentences)
     if alarms:
         body += f"<p><strong>Alarms</strong></p>{bullets(alarms)}"
     else:
         body += paragraphs(["No alarm was raised."])
-    if found.convergence:
-        body += table(HEAD, table_rows(found), numbers=True) + paragraphs([WORDS])
+    if diagnostics.convergence:
+        body += table(HEAD, table_rows(diagnostics), numbers=True) + paragraphs([WORDS])
     figures = of_chains(fit)
     if figures:
         body += gallery(figures, CAPTIONS, f"{prefix}-chains")

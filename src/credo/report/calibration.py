@@ -1,11 +1,11 @@
-"""Figures that hold stated probabilities against what happened."""
+"""Figures of stated probabilities beside what happened."""
 
 import numpy as np
 from matplotlib.figure import Figure
 from scipy.stats import binom
 
 from credo.evaluation.metrics.judge import wilson
-from credo.report.readout import spans, tell
+from credo.report.readout import add_readout, spans
 from credo.report.style import INK, MODEL, MUTED, WRONG, axes, legend
 from credo.report.views import COVERAGE, ClassView, RealView
 
@@ -52,7 +52,7 @@ def coverage_curve(view: RealView) -> Figure:
     area.plot([0, 1], [0, 1], color=INK, lw=1)
     line = area.plot(LEVELS, observed, color=MODEL, lw=1.8, marker="o", ms=4, label="observed")[0]
     by_chance = spans(*(binom.ppf(q, count, LEVELS) / count for q in ENDS))
-    tell(line, about={BY_CHANCE: by_chance})
+    add_readout(line, about={BY_CHANCE: by_chance})
     area.text(0.04, 0.95, "too wide", color=MUTED, fontsize=9.5, va="top")
     area.text(0.96, 0.05, "too narrow", color=MUTED, fontsize=9.5, ha="right")
     area.set(xlim=(0, 1), ylim=(0, 1.02))
@@ -69,16 +69,16 @@ def reliability(view: ClassView, bins: int = 10) -> Figure:
     )
     start = 1 / view.probs.shape[1]
     edges = np.linspace(start, 1, bins + 1)
-    place = np.clip(np.digitize(view.confidence, edges) - 1, 0, bins - 1)
+    bin_index = np.clip(np.digitize(view.confidence, edges) - 1, 0, bins - 1)
     area.plot([start, 1], [start, 1], color=INK, lw=1, label="justified")
-    for i in np.unique(place):
-        some = place == i
-        count, right = int(some.sum()), int(view.right[some].sum())
-        x, y = float(view.confidence[some].mean()), right / count
+    for i in np.unique(bin_index):
+        inside = bin_index == i
+        count, right = int(inside.sum()), int(view.right[inside].sum())
+        x, y = float(view.confidence[inside].mean()), right / count
         low, high = wilson(right, count, COVERAGE)
         area.vlines(x, low, high, color=MODEL, alpha=0.45, lw=3)
         dot = area.scatter([x], [y], s=34, color=MODEL, lw=0, zorder=3)
-        tell(dot, f"{count:,} row{'s' * (count != 1)}", about={"90 % range": spans([low], [high])})
+        add_readout(dot, f"{count:,} row{'s' * (count != 1)}", about={"90 % range": spans([low], [high])})
         area.text(0.5 * (edges[i] + edges[i + 1]), 1.075, f"{count:,}", color=INK, fontsize=8.5, ha="center")
     area.plot([], [], color=MODEL, marker="o", lw=3, alpha=0.8, label="observed, 90 % range")
     pad = 0.03 * (1 - start)

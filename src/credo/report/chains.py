@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from credo.report.readout import digits, tell
+from credo.report.readout import add_readout, digits
 from credo.report.style import CYCLE, INK, MODEL, MUTED, NOISE, SIZE, axes, legend
 
 MOST_CHAINS = 8
@@ -44,7 +44,7 @@ def ranks(counts: Sequence[Sequence[int]], name: str) -> Figure:
         heights = 0.86 * row / even[0] / most
         steps = area.stairs(base + heights, edges, baseline=base, fill=True, color=CYCLE[i % len(CYCLE)], alpha=0.6)
         counted = {"draws": [digits(v) for v in row], "where chains agree": [digits(even[0])] * bins}
-        tell(steps, "", places=((edges[:-1] + edges[1:]) / 2, base + heights), about=counted)
+        add_readout(steps, "", points=((edges[:-1] + edges[1:]) / 2, base + heights), about=counted)
         label = "where chains agree" if i == 0 else "_"
         area.hlines(base + 0.86 / most, 0, 1, color=INK, lw=1, ls="--", label=label)
         area.axhline(base, color=MUTED, lw=0.6)
@@ -63,7 +63,7 @@ def replicated(checks: Mapping[str, Any]) -> dict[str, Figure]:
     Args:
         checks: what `credo.evaluation.diagnostics.posterior_predictive_check` gave.
     """
-    found = {}
+    figures = {}
     for name, check in checks.items():
         figure, area = axes(f"{name[:1].upper()}{name[1:]} of replicated data", name, "draws")
         values = np.asarray(check.replicated, float)
@@ -71,18 +71,18 @@ def replicated(checks: Mapping[str, Any]) -> dict[str, Figure]:
         area.hist(values, bins, color=MODEL, alpha=0.55, label="what the model makes", lw=0)
         area.axvline(check.observed, color=INK, lw=1.8, label=f"the data (p = {check.p_value:.2f})")
         legend(figure, 2)
-        found[name] = figure
-    return found
+        figures[name] = figure
+    return figures
 
 
 def of_chains(fit: Any) -> dict[str, Figure]:
     """The figures of chains; empty for other methods."""
-    found: dict[str, Figure] = {}
-    told = fit.diagnostics
-    if told.kind != "chains":
-        return found
-    for name, counts in told.ranks.items():
-        found[f"ranks_of_{name.replace(' ', '_')}"] = ranks(counts, name)
+    figures: dict[str, Figure] = {}
+    diagnostics = fit.diagnostics
+    if diagnostics.kind != "chains":
+        return figures
+    for name, counts in diagnostics.ranks.items():
+        figures[f"ranks_of_{name.replace(' ', '_')}"] = ranks(counts, name)
     if "energy" in fit.trace and np.shape(fit.trace["energy"])[1] >= 20:
-        found["energy"] = energy(fit.trace)
-    return found
+        figures["energy"] = energy(fit.trace)
+    return figures

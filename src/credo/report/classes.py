@@ -4,8 +4,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from credo.report.readout import tell
-from credo.report.style import INK, MODEL, axes, plain
+from credo.report.readout import add_readout
+from credo.report.style import INK, axes, plain, shading
 from credo.report.views import ClassView
 
 MOST_NUMBERS = 12
@@ -21,18 +21,14 @@ def confusion(view: ClassView) -> Figure:
     share = counts / np.maximum(counts.sum(1, keepdims=True), 1)
     figure, area = axes("Which class is taken for which?", "named class", "true class")
     area.grid(False)
-    # Shading by opacity works on light and dark pages, and the numbers stay readable on it.
-    colour = np.empty((number, number, 4))
-    colour[..., :3] = [int(MODEL[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    colour[..., 3] = 0.7 * share
-    image = area.imshow(colour, aspect="auto", interpolation="none")
+    image = area.imshow(shading(0.7 * share), aspect="auto", interpolation="none")
     if number <= MOST_CELLS:
         rows, columns = np.indices(counts.shape).reshape(2, -1)
         about = {"rows": [f"{c:,}" for c in counts.ravel()]}
         about["share of the true class"] = [f"{100 * s:.0f} %" for s in share.ravel()]
         if number > MOST_NUMBERS:  # the axes have no names then
             about |= {"true": [view.labels[i] for i in rows], "named": [view.labels[j] for j in columns]}
-        tell(image, "", places=(columns, rows), about=about)
+        add_readout(image, "", points=(columns, rows), about=about)
     if number <= MOST_NUMBERS:
         names = [plain(label, 14) for label in view.labels]
         area.set_xticks(range(number), names)

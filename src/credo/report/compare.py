@@ -8,7 +8,7 @@ import numpy as np
 
 from credo.evaluation.comparison.cell import alarms_of, row_scores
 from credo.evaluation.comparison.result import Comparison, summarised
-from credo.report.comparison import best_cells, figure, marks, rows_of
+from credo.report.comparison import best_cells, best_of, figure, marks, rows_of
 from credo.report.html import Section, gallery, links, paragraphs, table
 from credo.report.run import RunData
 from credo.report.tables import cell, in_order, meaning
@@ -25,8 +25,8 @@ CAPTIONS = {
 
 def comparison(runs: Sequence[RunData], anchors: Sequence[str]) -> Section:
     """The ranking where runs have rows in common, a table of all scores, and links to each run."""
-    found = ranking(runs)
-    body = paragraphs([_why_not(runs)]) if found is None else _ranked(runs, found)
+    ranked = ranking(runs)
+    body = paragraphs([_why_not(runs)]) if ranked is None else _ranked(runs, ranked)
     body += "<h3>All scores</h3>" + _scores(runs)
     body += paragraphs(["Each run on the rows that it was scored on.", "The best of each score is in bold."])
     body += links(dict(zip(anchors, (run.name for run in runs))))
@@ -40,33 +40,33 @@ def ranking(runs: Sequence[RunData]) -> Comparison | None:
         runs: with different names.
     """
     scored = [run for run in runs if run.predictive is not None and run.targets is not None]
-    places = shared_rows(scored) if len(scored) > 1 else None
-    if places is None:
+    indices = shared_rows(scored) if len(scored) > 1 else None
+    if indices is None:
         return None
     cells: dict[str, list[dict[str, Any]]] = {}
-    for run, here in zip(scored, places):
+    for run, index in zip(scored, indices):
         assert run.predictive is not None
         assert run.targets is not None
-        rows = {name: values[here] for name, values in row_scores(run.predictive, run.targets).items()}
-        rows["place"] = np.arange(len(here))
+        rows = {name: values[index] for name, values in row_scores(run.predictive, run.targets).items()}
+        rows["place"] = np.arange(len(index))
         seconds = float(run.metrics.get("seconds_fit", np.nan))
         alarms = {} if run.fit is None else alarms_of(run.fit)
         cells[run.name] = [{"rows": rows, "seconds": seconds, "ok": not alarms, "alarms": alarms}]
-    split_by, groups, trouble = shared_groups(scored, places)
+    split_by, groups, trouble = shared_groups(scored, indices)
     ranked, rowwise = summarised(cells, LEVEL, 0, groups, intervals=not trouble)
     task = "" if scored[0].predictive is None else scored[0].predictive.kind
     notes = [trouble] if trouble else []
-    return Comparison(ranked, {}, LEVEL, task, None, len(places[0]), 1, notes, rowwise, split_by)
+    return Comparison(ranked, {}, LEVEL, task, None, len(indices[0]), 1, notes, rowwise, split_by)
 
 
-def shared_groups(runs: Sequence[RunData], places: Sequence[np.ndarray]) -> tuple[str | None, np.ndarray | None, str]:
+def shared_groups(runs: Sequence[RunData], indices: Sequence[np.ndarray]) -> tuple[str | None, np.ndarray | None, str]:
     """The column whose groups all runs held out whole, the group of each shared row, and why there can be no interval.
 
     Rows of one group are alike, so that an interval over rows would be far too narrow.
 
     Args:
         runs: that are ranked.
-        places: from `shared_rows`.
+        indices: from `shared_rows`.
     """
     columns = {run.split_by for run in runs}
     if columns == {None}:
@@ -77,13 +77,13 @@ def shared_groups(runs: Sequence[RunData], places: Sequence[np.ndarray]) -> tupl
             "fit them with the same --split-by to have one."
         )  # fmt: skip
     column = runs[0].split_by
-    known = next(((run.groups, here) for run, here in zip(runs, places) if run.groups is not None), None)
-    if known is None:
+    kept_groups = next(((run.groups, index) for run, index in zip(runs, indices) if run.groups is not None), None)
+    if kept_groups is None:
         return column, None, (
             f"The runs held out whole groups of '{column}' but did not keep which, so there is no interval; fit again "
             "to have one."
         )  # fmt: skip
-    groups = known[0][known[1]]
+    groups = kept_groups[0][kept_groups[1]]
     count = len(np.unique(groups))
     if count < FEWEST_GROUPS:
         return column, None, (
@@ -94,9 +94,9 @@ def shared_groups(runs: Sequence[RunData], places: Sequence[np.ndarray]) -> tupl
 
 
 def shared_rows(runs: Sequence[RunData]) -> list[np.ndarray] | None:
-    """Where each run has the rows that all of them have; None where there are not two, or where they cannot be told.
+    """The indices in each run of the rows that all runs share; None for fewer than two, or if rows cannot be matched.
 
-    Rows of one table are known by their numbers. Other rows are taken for the same where all their targets are.
+    Rows of one table are matched by their numbers. Other rows count as the same where all their targets agree.
     """
     targets = [np.asarray(run.targets) for run in runs]
     if len({_labels(run) for run in runs}) > 1 or len({t.shape[1:] for t in targets}) > 1:
@@ -104,12 +104,12 @@ def shared_rows(runs: Sequence[RunData]) -> list[np.ndarray] | None:
     sources, numbers = {run.source for run in runs}, [run.row_numbers for run in runs if run.row_numbers is not None]
     if len(sources) == 1 and None not in sources and len(numbers) == len(runs):
         common = reduce(np.intersect1d, numbers)
-        places = [np.array([np.flatnonzero(n == row)[0] for row in common], int) for n in numbers]
+        indices = [np.array([np.flatnonzero(n == row)[0] for row in common], int) for n in numbers]
     else:
-        places = [np.arange(len(t)) for t in targets]
-    first = targets[0][places[0]]
-    alike = all(np.array_equal(first, t[here]) for t, here in zip(targets, places))
-    return places if alike and len(first) > 1 else None
+        indices = [np.arange(len(t)) for t in targets]
+    first = targets[0][indices[0]]
+    alike = all(np.array_equal(first, t[index]) for t, index in zip(targets, indices))
+    return indices if alike and len(first) > 1 else None
 
 
 def _labels(run: RunData) -> tuple[str, ...] | None:
@@ -118,35 +118,35 @@ def _labels(run: RunData) -> tuple[str, ...] | None:
     return None if classes is None else tuple(map(str, classes))
 
 
-def _ranked(runs: Sequence[RunData], found: Comparison) -> str:
+def _ranked(runs: Sequence[RunData], comparison: Comparison) -> str:
     methods = {run.name: _method(run) for run in runs}
-    head, rows = rows_of(found)
+    head, rows = rows_of(comparison)
     head = ["Run", "Method", *(name[:1].upper() + name[1:] for name in head[1:])]
-    rows = [[name, methods[row["model"]], *rest] for row, (name, *rest) in zip(found.table, rows)]
-    best = [(i, j + 1) for i, j in best_cells(found)]
-    own = {len(run.targets) for run in runs if run.targets is not None}
-    which = "the same" if own == {found.rows} else "the"
+    rows = [[name, methods[row["model"]], *rest] for row, (name, *rest) in zip(comparison.table, rows)]
+    best = [(i, j + 1) for i, j in best_cells(comparison)]
+    sizes = {len(run.targets) for run in runs if run.targets is not None}
+    which = "the same" if sizes == {comparison.rows} else "the"
     notes = [
-        *found.sentences(),
-        f"All scores of this table are means over {which} {found.rows:,} rows that every run held out.",
-        _interval(found),
+        *comparison.sentences(),
+        f"All scores of this table are means over {which} {comparison.rows:,} rows that every run held out.",
+        _interval(comparison),
         "Predictions were drawn anew for it, so that its last digits may differ from scores saved with the runs.",
     ]
-    missing = [run.name for run in runs if run.name not in found.rowwise]
+    missing = [run.name for run in runs if run.name not in comparison.rowwise]
     if missing:
         notes.append(f"Without scored rows, and so not ranked: {', '.join(missing)}.")
     return (
         table(head, rows, numbers=True, best=best)
         + paragraphs(notes)
-        + marks(found)
-        + gallery({"ranking": figure(found)}, CAPTIONS, "comparison")
+        + marks(comparison)
+        + gallery({"ranking": figure(comparison)}, CAPTIONS, "comparison")
     )
 
 
-def _interval(found: Comparison) -> str:
-    if found.notes:
-        return f"Behind the first: nats per row. {' '.join(found.notes)}"
-    over = "rows" if found.split_by is None else f"whole groups of '{found.split_by}'"
+def _interval(comparison: Comparison) -> str:
+    if comparison.notes:
+        return f"Behind the first: nats per row. {' '.join(comparison.notes)}"
+    over = "rows" if comparison.split_by is None else f"whole groups of '{comparison.split_by}'"
     return f"Behind the first: nats per row, with the {100 * LEVEL:.0f} % interval of a bootstrap over {over}."
 
 
@@ -170,9 +170,4 @@ def _method(run: RunData) -> str:
 
 def _best(runs: Sequence[RunData], name: str) -> list[int]:
     """The runs that share the best value of a score; none where no way is better."""
-    sign = meaning(name).better
-    values = [run.metrics.get(name) for run in runs]
-    known = [sign * v for v in values if v is not None and np.isfinite(v)]
-    if not sign or len(known) < 2:
-        return []
-    return [i for i, v in enumerate(values) if v is not None and sign * v == max(known)]
+    return best_of([run.metrics.get(name) for run in runs], meaning(name).better)

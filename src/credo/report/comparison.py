@@ -1,5 +1,6 @@
 """A comparison of models as a table, a picture and a page."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from credo.registry import METRICS
 from credo.report.html import Section, bullets, gallery, page, paragraphs, table
-from credo.report.readout import digits, spans, tell
+from credo.report.readout import add_readout, digits, spans
 from credo.report.style import CYCLE, INK, MUTED, dress, legend, plain
 from credo.storage.atomic_write import write_file
 
@@ -62,30 +63,35 @@ def _cell(name: str, value: float | None) -> str:
 
 
 def best_cells(comparison: Any) -> list[tuple[int, int]]:
-    """Places of the best value of each score in `rows_of`."""
+    """(row, column) in `rows_of` of the best value of each score."""
     shown = [name for name in COLUMNS if any(row.get(name) is not None for row in comparison.table)]
-    places = []
+    cells = []
     for j, name in enumerate(shown):
         sign = METRICS[name].better if name in METRICS else 0
-        values = [row.get(name) for row in comparison.table]
-        known = [sign * v for v in values if v is not None and np.isfinite(v)] if sign else []
-        if sign and len(known) > 1:
-            column = j + 1 + (j > 0)
-            places += [(i, column) for i, v in enumerate(values) if v is not None and sign * v == max(known)]
-    return places
+        best = best_of([row.get(name) for row in comparison.table], sign)
+        cells += [(i, j + 1 + (j > 0)) for i in best]
+    return cells
+
+
+def best_of(values: Sequence[float | None], sign: int) -> list[int]:
+    """Indices of the best value: the largest for sign 1, the smallest for −1; empty for 0 or for a single number."""
+    finite = [sign * v for v in values if v is not None and np.isfinite(v)]
+    if not sign or len(finite) < 2:
+        return []
+    return [i for i, v in enumerate(values) if v is not None and sign * v == max(finite)]
 
 
 def figure(comparison: Any) -> Figure:
     """Nats by which each model is behind the first, and what they cost in seconds."""
     rows = comparison.table
-    made = Figure(figsize=(9.6, 1.5 + 0.34 * len(rows)), dpi=110, layout="constrained")
-    left, right = made.subplots(1, 2, sharey=True, width_ratios=[2, 1])
+    picture = Figure(figsize=(9.6, 1.5 + 0.34 * len(rows)), dpi=110, layout="constrained")
+    left, right = picture.subplots(1, 2, sharey=True, width_ratios=[2, 1])
     dress(left, "Behind the first, per row", "nats (left is better)", "")
     dress(right, "Time", "seconds" if comparison.folds == 1 else "seconds per fold", "")
-    places = np.arange(len(rows))[::-1]
+    positions = np.arange(len(rows))[::-1]
     base = np.array([row["model"] in _baselines() for row in rows], bool)
-    for some, colour, marker, name in ((~base, CYCLE[0], "o", "networks"), (base, MUTED, "s", "baselines")):
-        _dots(left, right, [row for row, one in zip(rows, some) if one], places[some], colour, marker, name)
+    for mask, colour, marker, name in ((~base, CYCLE[0], "o", "networks"), (base, MUTED, "s", "baselines")):
+        _dots(left, right, [row for row, chosen in zip(rows, mask) if chosen], positions[mask], colour, marker, name)
     left.axvline(0, color=INK, lw=0.8, alpha=0.5)
     ends = [np.nanmax([row["behind"], row["behind_high"]]) for row in rows if np.isfinite(row["behind"])] or [1.0]
     # One hopeless model must not squeeze the others into a line.
@@ -97,34 +103,34 @@ def figure(comparison: Any) -> Figure:
     right.set_xlim(10 ** np.floor(np.log10(min(spent))), 10 ** np.ceil(np.log10(max(spent) * 1.01)))
     right.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value + 0.0:g}"))
     right.xaxis.set_minor_formatter(NullFormatter())
-    left.set_yticks(places, [plain(row["model"], 24) for row in rows])
+    left.set_yticks(positions, [plain(row["model"], 24) for row in rows])
     left.set_ylim(-0.6, len(rows) - 0.4)
     if base.any():
-        legend(made)
-    return made
+        legend(picture)
+    return picture
 
 
 def _dots(
-    left: Axes, right: Axes, rows: list[dict[str, Any]], places: np.ndarray, colour: str, marker: str, name: str
+    left: Axes, right: Axes, rows: list[dict[str, Any]], positions: np.ndarray, colour: str, marker: str, name: str
 ) -> None:
     """One mark for each row that has a score on the left, with its interval if there is one, and one at its seconds on
     the right."""
     if not rows:
         return
-    cost = right.scatter([row["seconds"] for row in rows], places, s=36, color=colour, marker=marker)
-    tell(cost, "")
-    known = np.isfinite([row["behind"] for row in rows])
-    scored = [row for row, one in zip(rows, known) if one]
+    cost = right.scatter([row["seconds"] for row in rows], positions, s=36, color=colour, marker=marker)
+    add_readout(cost, "")
+    has_score = np.isfinite([row["behind"] for row in rows])
+    scored = [row for row, chosen in zip(rows, has_score) if chosen]
     if not scored:
         return
     low, high = ([row[f"behind_{end}"] for row in scored] for end in ("low", "high"))
     about = {"log-likelihood": [digits(row["log_likelihood"]) for row in scored]}
     if np.isfinite(high).all():
-        left.hlines(places[known], low, high, color=colour, lw=2.2)
+        left.hlines(positions[has_score], low, high, color=colour, lw=2.2)
         about = {"interval": spans(low, high)} | about
     gaps = [row["behind"] for row in scored]
-    behind = left.scatter(gaps, places[known], s=36, color=colour, marker=marker, label=name)
-    tell(behind, "", about=about)
+    behind = left.scatter(gaps, positions[has_score], s=36, color=colour, marker=marker, label=name)
+    add_readout(behind, "", about=about)
 
 
 def _baselines() -> tuple[str, ...]:
@@ -158,8 +164,8 @@ def comparison_page(comparison: Any, name: str) -> str:
 
 def marks(comparison: Any) -> str:
     """What the marks of the table mean, as a list; nothing where there are none."""
-    said = comparison.warnings()
-    return bullets(said) if said else ""
+    warnings = comparison.warnings()
+    return bullets(warnings) if warnings else ""
 
 
 def write_comparison(comparison: Any, name: str, out: Path) -> Path:

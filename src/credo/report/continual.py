@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from credo.report.style import CYCLE, INK, MODEL, MUTED, dress, legend
+from credo.report.style import CYCLE, INK, MUTED, dress, legend, shading
 
 MOST_NUMBERS = 12  # tasks whose scores are written into the map
 WORDS = {"accuracy": "accuracy", "log_likelihood": "log likelihood (nats a row)"}
@@ -48,18 +48,14 @@ def _map(area: Any, matrix: np.ndarray, word: str) -> None:
     number = len(matrix)
     dress(area, f"Each task's {word}", "task", "after task")
     area.grid(False)
-    seen = np.isfinite(matrix)
-    low, high = matrix[seen].min(), matrix[seen].max()
-    strength = np.where(seen, (matrix - low) / (high - low if high > low else 1.0), 0.0)
-    # Shading by opacity works on light and dark pages, and the numbers stay readable on it.
-    colour = np.empty((number, number, 4))
-    colour[..., :3] = [int(MODEL[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    colour[..., 3] = np.where(seen, 0.12 + 0.58 * strength, 0.0)
-    area.imshow(colour, aspect="auto", interpolation="none")
+    scored = np.isfinite(matrix)
+    low, high = matrix[scored].min(), matrix[scored].max()
+    strength = np.where(scored, (matrix - low) / (high - low if high > low else 1.0), 0.0)
+    area.imshow(shading(np.where(scored, 0.12 + 0.58 * strength, 0.0)), aspect="auto", interpolation="none")
     if number <= MOST_NUMBERS:
         area.set_xticks(range(number), [str(i) for i in range(number)])
         area.set_yticks(range(number), [str(i) for i in range(number)])
         size = 9.5 if number <= 6 else 7.5
-        for t, i in zip(*np.nonzero(seen)):
+        for t, i in zip(*np.nonzero(scored)):
             area.text(i, t, f"{matrix[t, i]:.1f}", ha="center", va="center", color=INK, fontsize=size)
     area.set(xlim=(-0.5, number - 0.5), ylim=(number - 0.5, -0.5))

@@ -31,8 +31,8 @@ def plot(decisions: Decisions, unit: str = "utility") -> Figure:
 
 def colours(decisions: Decisions) -> list[str]:
     """One colour for each action; abstaining is grey."""
-    made = [CYCLE[i % len(CYCLE)] for i in range(len(decisions.actions))]
-    return [MUTED if name == "abstain" else colour for name, colour in zip(decisions.actions, made)]
+    cycle = [CYCLE[i % len(CYCLE)] for i in range(len(decisions.actions))]
+    return [MUTED if name == "abstain" else colour for name, colour in zip(decisions.actions, cycle)]
 
 
 def _utilities(area: Axes, decisions: Decisions, unit: str) -> None:
@@ -40,13 +40,13 @@ def _utilities(area: Axes, decisions: Decisions, unit: str) -> None:
     values = decisions.values
     gap = values[:, 0] - values[:, -1 if len(decisions.actions) < 3 else 1] if values.shape[1] > 1 else values[:, 0]
     order = np.argsort(-gap, kind="stable")
-    kept = order[thinned(len(order))]
-    place = np.arange(len(kept))
+    rows = order[thinned(len(order))]
+    position = np.arange(len(rows))
     what = "" if str(decisions.risk) == "expected utility" else f", {decisions.risk}"
     dress(area, "What each action is worth", f"rows, in order of utility{shown(len(order))}", unit + what)
     for i, (name, colour) in enumerate(zip(decisions.actions, colours(decisions))):
-        area.plot(place, values[kept, i], color=colour, lw=1.6, label=plain(name, 24))
-    area.plot(place, values[kept].max(1), color=INK, lw=0.9, ls=(0, (2, 2)), label="the best")
+        area.plot(position, values[rows, i], color=colour, lw=1.6, label=plain(name, 24))
+    area.plot(position, values[rows].max(1), color=INK, lw=0.9, ls=(0, (2, 2)), label="the best")
     area.margins(x=0.01)
     if values.shape[1] > 2:  # a line that leaves the frame is worse than two others; the choice is between those
         low, high = np.sort(values, 1)[:, -2].min(), values.max()
@@ -57,14 +57,14 @@ def _amounts(area: Axes, decisions: Decisions) -> None:
     assert decisions.amounts is not None
     assert decisions.plug_in_amounts is not None
     order = np.argsort(decisions.plug_in_amounts, kind="stable")
-    kept = order[thinned(len(order))]
-    place = np.arange(len(kept))
+    rows = order[thinned(len(order))]
+    position = np.arange(len(rows))
     dress(area, "The best amount", f"rows, in order of the point prediction{shown(len(order))}", "amount")
-    area.plot(place, decisions.plug_in_amounts[kept], color=NOISE, lw=1.6, label="by the point prediction")
-    left = decisions.best[kept] == 0
-    area.plot(place[left], decisions.amounts[kept][left], ".", color=MODEL, ms=4.5, label="best amount")
-    if not left.all():
-        area.plot(place[~left], decisions.amounts[kept][~left], "x", color=MUTED, ms=4, label="abstain")
+    area.plot(position, decisions.plug_in_amounts[rows], color=NOISE, lw=1.6, label="by the point prediction")
+    acts = decisions.best[rows] == 0
+    area.plot(position[acts], decisions.amounts[rows][acts], ".", color=MODEL, ms=4.5, label="best amount")
+    if not acts.all():
+        area.plot(position[~acts], decisions.amounts[rows][~acts], "x", color=MUTED, ms=4, label="abstain")
     area.margins(x=0.01)
 
 
@@ -72,27 +72,27 @@ def _shares(area: Axes, decisions: Decisions) -> None:
     """Bars: how often each action is taken."""
     counts = np.bincount(decisions.best, minlength=len(decisions.actions))
     keep = np.sort(np.argsort(-counts, kind="stable")[:MOST_BARS])
-    places = np.arange(len(keep))
+    positions = np.arange(len(keep))
     dress(area, "How often taken", "share of rows (%)", "")
-    area.barh(places, 100 * counts[keep] / len(decisions), color=[colours(decisions)[i] for i in keep], height=0.62)
-    for place, i in zip(places, keep):
+    area.barh(positions, 100 * counts[keep] / len(decisions), color=[colours(decisions)[i] for i in keep], height=0.62)
+    for position, i in zip(positions, keep):
         share = 100 * counts[i] / len(decisions)
         words = "< 1" if 0 < share < 1 else f"{share:.0f}"
-        area.text(share + 1.5, float(place), words, va="center", color=INK, fontsize=9)
-    area.set_yticks(places, [plain(decisions.actions[i], 16) for i in keep])
+        area.text(share + 1.5, float(position), words, va="center", color=INK, fontsize=9)
+    area.set_yticks(positions, [plain(decisions.actions[i], 16) for i in keep])
     area.set(xlim=(0, max(100 * counts.max() / len(decisions) * 1.16, 10)), ylim=(len(keep) - 0.4, -0.6))
     area.grid(False, axis="y")
 
 
 def _value(area: Axes, decisions: Decisions, unit: str) -> None:
     """Bars: what it would add, on average, to know the parameters and the outcomes."""
-    known, outcome = float(decisions.value_of_parameters.mean()), float(decisions.value_of_outcome.mean())
+    parameters, outcome = float(decisions.value_of_parameters.mean()), float(decisions.value_of_outcome.mean())
     dress(area, "What knowing would add", f"{unit} a row", "")
     names = ["parameters\n(more data)", "outcomes\n(perfect test)"]
-    area.barh([0, 1], [known, outcome], color=[MODEL, NOISE], height=0.5)
-    top = max(known, outcome, 1e-12)
-    for place, number in enumerate((known, outcome)):
-        area.text(number + 0.02 * top, place, f"{number:.3g}", va="center", color=INK, fontsize=9)
+    area.barh([0, 1], [parameters, outcome], color=[MODEL, NOISE], height=0.5)
+    top = max(parameters, outcome, 1e-12)
+    for position, number in enumerate((parameters, outcome)):
+        area.text(number + 0.02 * top, position, f"{number:.3g}", va="center", color=INK, fontsize=9)
     area.set_yticks([0, 1], names)
     area.set(xlim=(0, 1.22 * top), ylim=(1.6, -0.6))
     area.grid(False, axis="y")

@@ -40,7 +40,7 @@ def input_section(run: RunData, level: int, prefix: str) -> list[Section]:
     assert run.inputs is not None
     figures = effect_figures(effects, run.encoder, run.inputs)
     body = (
-        paragraphs([_words(effects), *_said(run, effects)]) + effect_table(effects) + gallery(figures, CAPTIONS, prefix)
+        paragraphs([_words(effects), *_more(run, effects)]) + effect_table(effects) + gallery(figures, CAPTIONS, prefix)
     )
     return [Section(TITLE, body, level)]
 
@@ -81,8 +81,8 @@ def effect_page(
         figures: what `effect_figures` gave.
         more: further sections.
     """
-    said = [*of_dates(effects, encoder), *left_out(effects, encoder), *effects.sentences()]
-    body = paragraphs([_words(effects), *said]) + effect_table(effects) + gallery(figures, CAPTIONS, "effects")
+    notes = [*of_dates(effects, encoder), *left_out(effects, encoder), *effects.sentences()]
+    body = paragraphs([_words(effects), *notes]) + effect_table(effects) + gallery(figures, CAPTIONS, "effects")
     return page(title, [Section("Effects", body), *more])
 
 
@@ -105,7 +105,7 @@ def of_dates(effects: Effects, encoder: TableEncoder) -> list[str]:
         effects: what `credo.tables.effects.table_effects` gave.
         encoder: the table's encoder.
     """
-    said = []
+    sentences = []
     for column in encoder.columns:
         if not isinstance(column, DateColumn):
             continue
@@ -114,16 +114,16 @@ def of_dates(effects: Effects, encoder: TableEncoder) -> list[str]:
         rest = [word for word in words.values() if word not in apart]
         if apart:
             one = len(apart) == 1
-            said.append(
+            sentences.append(
                 f"'{column.name}' is shown with the {' and the '.join(apart)} averaged over the rows; "
                 f"{'it has a curve' if one else 'these have curves'} of {'its' if one else 'their'} own."
             )
         if rest:
-            said.append(
+            sentences.append(
                 f"The rows span less than two turns of the {' and the '.join(rest)} of '{column.name}', so that what "
                 "comes of it and a trend are one curve."
             )
-    return said
+    return sentences
 
 
 def left_out(effects: Effects, encoder: TableEncoder) -> list[str]:
@@ -133,29 +133,29 @@ def left_out(effects: Effects, encoder: TableEncoder) -> list[str]:
         effects: what `credo.tables.effects.table_effects` gave.
         encoder: the table's encoder.
     """
-    said = []
+    sentences = []
     if len(effects.names) > MOST_PANELS:
         rest = effects.order[MOST_PANELS:]
         strongest = float(effects.strength[effects.names.index(rest[0])].max())
-        said.append(
+        sentences.append(
             f"Of {len(effects.names)} inputs the {MOST_PANELS} strongest are drawn; left out are {listed(rest)}, of "
             f"strength {number(strongest)} at most, which the table has too."
         )
     many = [c.name for c in encoder.columns if isinstance(c, CategoryColumn) and len(c.categories) > MOST_LABELS]
     drawn = [name for name in many if name in effects.order[:MOST_PANELS]]
     if drawn:
-        said.append(f"Of {listed(drawn)} the {MOST_LABELS} commonest categories are drawn.")
+        sentences.append(f"Of {listed(drawn)} the {MOST_LABELS} commonest categories are drawn.")
     if encoder.classes is not None and len(encoder.classes) > MOST_CLASSES:
-        said.append(f"Of {len(encoder.classes)} classes the first {MOST_CLASSES} are drawn.")
-    return said
+        sentences.append(f"Of {len(encoder.classes)} classes the first {MOST_CLASSES} are drawn.")
+    return sentences
 
 
-def _said(run: RunData, effects: Effects) -> list[str]:
-    said = [] if run.encoder is None else [*of_dates(effects, run.encoder), *left_out(effects, run.encoder)]
+def _more(run: RunData, effects: Effects) -> list[str]:
+    notes = [] if run.encoder is None else [*of_dates(effects, run.encoder), *left_out(effects, run.encoder)]
     # Only these methods can tell whether an input matters; elsewhere the sentence would be of no use.
     if effects.note and run.fit is not None and run.fit.config.get("method") in ("gibbs", "reversible_jump"):
-        said.append(effects.note)
-    return said
+        notes.append(effects.note)
+    return notes
 
 
 def _cell(column: Any, value: float) -> str:

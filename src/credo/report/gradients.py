@@ -20,11 +20,11 @@ def gradient_variance(variances: Any) -> Figure:
     height = max(SIZE[1], 1.6 + 0.34 * len(names))
     title = f"Noise of gradients from {variances.num_samples} draws"
     figure, area = axes(title, "variance of the gradient of the bound", "", (SIZE[0], height))
-    places = np.arange(len(names))[::-1]
+    positions = np.arange(len(names))[::-1]
     for i, (name, values) in enumerate(variances.variance.items()):
         shown = np.maximum([*values[:MOST_GROUPS], variances.total(name)], 1e-30)
-        area.plot(shown, places, "o", color=CYCLE[i % len(CYCLE)], ms=6, label=name)
+        area.plot(shown, positions, "o", color=CYCLE[i % len(CYCLE)], ms=6, label=name)
     area.set_xscale("log")
-    area.set_yticks(places, [plain(name, 24) for name in names])
+    area.set_yticks(positions, [plain(name, 24) for name in names])
     legend(figure, 2)
     return figure

@@ -55,8 +55,8 @@ def _script() -> str:
 
 def _policy(script: str) -> str:
     """What a browser may do with the page: load nothing, and run this one script, whatever names a table has."""
-    own = b64encode(sha256(script.encode()).digest()).decode()
-    allowed = f"'sha256-{own}'" if script else "'none'"
+    digest = b64encode(sha256(script.encode()).digest()).decode()
+    allowed = f"'sha256-{digest}'" if script else "'none'"
     return f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src {allowed}"
 
 
@@ -107,7 +107,7 @@ def table(
     return f"<div class='scroll'><table{kind}><thead><tr>{top}</tr></thead><tbody>{''.join(body)}</tbody></table></div>"
 
 
-def gallery(given: Mapping[str, Figure], captions: Mapping[str, str], prefix: str) -> str:
+def gallery(figures: Mapping[str, Figure], captions: Mapping[str, str], prefix: str) -> str:
     """Figures side by side where there is room, each with its caption.
 
     Args:
@@ -116,7 +116,7 @@ def gallery(given: Mapping[str, Figure], captions: Mapping[str, str], prefix: st
         prefix: makes names unique within the page.
     """
     parts = []
-    for name, figure in given.items():
+    for name, figure in figures.items():
         wide = " class='wide'" if figure.get_figwidth() >= WIDE[0] else ""
         caption = captions.get(name.rstrip("_0123456789"), "")
         parts.append(

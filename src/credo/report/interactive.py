@@ -92,8 +92,8 @@ def _area(area: Axes, every: Sequence[Axes], width: float, height: float) -> dic
 
 def _at_once(series: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Series with the same x as an earlier one have its number instead: lines of many members stand at the same."""
-    given = [one["x"] for one in series]
-    first = [given.index(x) for x in given]
+    grids = [one["x"] for one in series]
+    first = [grids.index(x) for x in grids]
     return [one if j == i else one | {"x": j} for i, (j, one) in enumerate(zip(first, series))]
 
 
@@ -102,29 +102,29 @@ def _shared(area: Axes) -> tuple[Any, Any]:
 
 
 def _axis(axis: Axis, limits: tuple[float, float]) -> dict[str, Any]:
-    """An axis: its label, its kind, its ends on that kind's scale, and the names of places where they are names."""
-    found: dict[str, Any] = {"label": words(axis.get_label_text()), "kind": axis.get_scale()}
+    """An axis: its label, its kind, its ends on that kind's scale, and the names of its ticks where they are names."""
+    axis_data: dict[str, Any] = {"label": words(axis.get_label_text()), "kind": axis.get_scale()}
     formatter = axis.get_major_formatter()
     ticks = [(float(t), words(label.get_text())) for t, label in zip(axis.get_majorticklocs(), axis.get_ticklabels())]
     if isinstance(formatter, AutoDateFormatter | ConciseDateFormatter | DateFormatter):
-        found["kind"] = "date"
-    elif found["kind"] == "linear":
-        said = [(t, label) for t, label in ticks if label]
-        if said and all(label.endswith("%") for _, label in said):
-            found["percent"] = True
-        elif any(not _is_number(label, t, abs(limits[1] - limits[0])) for t, label in said):
-            found |= {"kind": "labels", "names": said}
-    found["ends"] = [float(v) for v in axis.get_transform().transform(np.asarray(limits, float))]
-    if found["kind"] == "symlog":
+        axis_data["kind"] = "date"
+    elif axis_data["kind"] == "linear":
+        labelled = [(t, label) for t, label in ticks if label]
+        if labelled and all(label.endswith("%") for _, label in labelled):
+            axis_data["percent"] = True
+        elif any(not _is_number(label, t, abs(limits[1] - limits[0])) for t, label in labelled):
+            axis_data |= {"kind": "labels", "names": labelled}
+    axis_data["ends"] = [float(v) for v in axis.get_transform().transform(np.asarray(limits, float))]
+    if axis_data["kind"] == "symlog":
         transform = axis.get_transform()
         assert isinstance(transform, SymmetricalLogTransform)
-        found["threshold"] = transform.linthresh
-    return found
+        axis_data["threshold"] = transform.linthresh
+    return axis_data
 
 
-def _is_number(label: str, place: float, span: float) -> bool:
+def _is_number(label: str, position: float, span: float) -> bool:
     try:
-        return abs(float(label.replace("−", "-").replace(",", "")) - place) <= 0.02 * span
+        return abs(float(label.replace("−", "-").replace(",", "")) - position) <= 0.02 * span
     except ValueError:
         return False
 
@@ -142,12 +142,12 @@ def _series(area: Axes) -> Iterator[dict[str, Any]]:
         x, y = (np.asarray(line.convert_xunits(line.get_xdata(orig=False)), float), np.asarray(line.get_ydata(), float))
         if all(line.get_transform().contains_branch_seperately(area.transData)) and (len(x) > 2 or _only_marks(line)):
             yield from _one(line, "points" if _only_marks(line) else "line", x, y, line.get_color())
-    for some in area.collections:
-        if isinstance(some, PathCollection) and len(some.get_facecolor()):
-            places = np.asarray(some.get_offsets(), float)
-            yield from _one(some, "points", places[:, 0], places[:, 1], some.get_facecolor()[0])
-        elif readout_of(some):
-            yield from _one(some, "points", [], [], INK)
+    for collection in area.collections:
+        if isinstance(collection, PathCollection) and len(collection.get_facecolor()):
+            points = np.asarray(collection.get_offsets(), float)
+            yield from _one(collection, "points", points[:, 0], points[:, 1], collection.get_facecolor()[0])
+        elif readout_of(collection):
+            yield from _one(collection, "points", [], [], INK)
     for other in (*area.images, *area.patches):
         if readout_of(other):
             yield from _one(other, "points", [], [], other.get_facecolor() if isinstance(other, Patch) else INK)
@@ -168,8 +168,8 @@ def _bars(bars: BarContainer) -> tuple[np.ndarray, np.ndarray]:
 
 def _one(artist: Any, kind: str, x: Any, y: Any, colour: Any) -> Iterator[dict[str, Any]]:
     more = readout_of(artist) or Readout()
-    if more.places is not None:
-        x, y = more.places
+    if more.points is not None:
+        x, y = more.points
     if more.silent or not len(x):
         return
     # A histogram of several parts names the first bar of each.
@@ -177,11 +177,11 @@ def _one(artist: Any, kind: str, x: Any, y: Any, colour: Any) -> Iterator[dict[s
     label = str(named.get_label())
     label = "" if label.startswith("_") else label
     shade = to_hex(colour)
-    found: dict[str, Any] = {"kind": kind, "name": words(label) if more.name is None else more.name}
-    found |= {"colour": "currentColor" if shade == INK else shade, "x": _numbers(x), "y": _numbers(y)}
+    series: dict[str, Any] = {"kind": kind, "name": words(label) if more.name is None else more.name}
+    series |= {"colour": "currentColor" if shade == INK else shade, "x": _numbers(x), "y": _numbers(y)}
     if more.about:
-        found["about"] = [[head, list(map(str, values))] for head, values in more.about.items()]
-    yield found
+        series["about"] = [[head, list(map(str, values))] for head, values in more.about.items()]
+    yield series
 
 
 def _numbers(values: Any) -> list[float | None]:

@@ -35,7 +35,7 @@ def run_data(run: SavedRun, table: Any = None) -> RunData:
         run: from `credo.tables`, or a run directory that was read.
         table: as in `load_run_data`.
     """
-    encoder, held = run.encoder, run.heldout
+    encoder, rows = run.encoder, run.heldout
     name = "run" if run.folder is None else Path(run.folder).resolve().name
     facts: dict[str, Any] = {"versions": _versions(run.versions), "notes": (), "split_by": run.table.get("split_by")}
     if table is not None:
@@ -45,14 +45,14 @@ def run_data(run: SavedRun, table: Any = None) -> RunData:
         arrays = encoder.arrays(frame, unseen="zeros")
         facts |= {"rows": "new", "groups": _groups(frame, facts["split_by"], arrays.rows)}
         inputs, targets = arrays.inputs, arrays.targets
-    elif encoder is None or not len(held.get("inputs", ())):
+    elif encoder is None or not len(rows.get("inputs", ())):
         features = encoder.feature_names if encoder is not None else ()
         return RunData(name, run.fit, run.metrics, encoder=encoder, feature_names=features, **facts)
     else:
         if any(key.startswith("test_") for key in run.metrics):
             facts["metrics"] = run.metrics
-        facts |= {"row_numbers": held.get("rows"), "source": run.table.get("digest"), "groups": held.get("groups")}
-        inputs, targets = held["inputs"], held["targets"]
+        facts |= {"row_numbers": rows.get("rows"), "source": run.table.get("digest"), "groups": rows.get("groups")}
+        inputs, targets = rows["inputs"], rows["targets"]
     return RunData.from_encoded(name, run.fit, encoder, inputs, targets, seed=run.table.get("seed", 0), **facts)
 
 
@@ -64,5 +64,5 @@ def _groups(frame: pd.DataFrame, split_by: str | None, rows: np.ndarray) -> np.n
     return None if (codes < 0).any() else codes
 
 
-def _versions(found: dict[str, Any]) -> dict[str, str]:
-    return {name: str(v) for name, v in found.items() if name not in ("format", "digests")}
+def _versions(versions: dict[str, Any]) -> dict[str, str]:
+    return {name: str(v) for name, v in versions.items() if name not in ("format", "digests")}

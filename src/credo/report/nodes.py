@@ -13,7 +13,7 @@ from credo.report.words import percent
 
 TITLE = "How many hidden nodes"
 MOST_CHAINS = 8
-APART = 0.25  # probabilities that chains give to one number of nodes, from which they are said to disagree
+APART = 0.25  # chains whose probabilities of one number of nodes differ by more disagree
 CAPTIONS = {
     "nodes": "Bars are the posterior over all chains, and each mark is one chain alone. Marks far from the top of "
     "their bar: the chains do not agree yet, and neither can the bars be relied on."
@@ -54,15 +54,15 @@ def node_words(shares: np.ndarray, most: int | None = None) -> list[str]:
     pooled = shares.mean(0)
     best = int(pooled.argmax())
     name = f"{best} node{'s' * (best != 1)}" if best else "no hidden node"
-    said = [f"The most probable is {name}, with probability {percent(pooled[best])}."]
-    said.append(f"That there is none, so that the relation is linear, has probability {percent(pooled[0])}.")
+    sentences = [f"The most probable is {name}, with probability {percent(pooled[best])}."]
+    sentences.append(f"That there is none, so that the relation is linear, has probability {percent(pooled[0])}.")
     if most is not None and most > 0 and len(pooled) > most and pooled[most] > 0.05:
-        said.append(
+        sentences.append(
             f"The network allows {most} nodes, and as many have probability {percent(pooled[most])}: allow more."
         )
     if len(shares) > 1 and np.ptp(shares, axis=0).max() > APART:
-        said.append("The chains do not agree about these probabilities: run them longer.")
-    return said
+        sentences.append("The chains do not agree about these probabilities: run them longer.")
+    return sentences
 
 
 def node_figure(shares: np.ndarray) -> Figure:
@@ -72,13 +72,13 @@ def node_figure(shares: np.ndarray) -> Figure:
         shares: what `node_shares` gave.
     """
     figure, area = axes("Hidden nodes", "hidden nodes", "probability")
-    place = np.arange(shares.shape[1])
-    area.bar(place, shares.mean(0), width=0.72, color=MODEL, alpha=0.5, lw=0, label="all chains")
+    numbers = np.arange(shares.shape[1])
+    area.bar(numbers, shares.mean(0), width=0.72, color=MODEL, alpha=0.5, lw=0, label="all chains")
     shown = shares[:MOST_CHAINS] if len(shares) > 1 else shares[:0]
     for i, chain in enumerate(shown):
         colour = CYCLE[(i + 1) % len(CYCLE)]
-        area.hlines(chain, place - 0.4, place + 0.4, color=colour, lw=1.4, label=f"chain {i + 1}")
-    area.set_xticks(place[:: 1 + len(place) // 16])
+        area.hlines(chain, numbers - 0.4, numbers + 0.4, color=colour, lw=1.4, label=f"chain {i + 1}")
+    area.set_xticks(numbers[:: 1 + len(numbers) // 16])
     area.set_ylim(0, None)
     legend(figure, min(5, 1 + len(shown)))
     return figure

@@ -12,7 +12,7 @@ from credo.applications.optimise.dimensions import Category, is_log
 from credo.report.style import CYCLE, INK, MODEL, MUTED, NORMAL_90, WRONG, dress, legend, plain
 
 STYLES = ("-", "--", "-.", ":")
-GRID = 160  # places along a setting in one dimension, and 40 by 40 of them in two
+GRID = 160  # points along a setting in one dimension, and 40 by 40 in two
 
 
 def plot(runs: Sequence[Any]) -> Figure:
@@ -50,13 +50,13 @@ def _progress(area: Axes, runs: Sequence[Any]) -> None:
     count = f"{several.pop()} runs" if len(several) == 1 else "the runs"
     title = "Best value so far" + (f" (mean of {count}, 90 % interval)" if len(runs) > len(groups) else "")
     dress(area, title, "evaluations", "best value")
-    seen = []
+    visible = []
     for i, (name, group) in enumerate(groups.items()):
         colour = MUTED if name == "random" else CYCLE[i % len(CYCLE)]
         length = min(len(run.history) for run in group)
         best = np.array([run.best_so_far[:length] for run in group])
         number, mean = np.arange(1, length + 1), best.mean(0)
-        seen.append(mean[min(length // 5, 10) :])
+        visible.append(mean[min(length // 5, 10) :])
         area.plot(number, mean, color=colour, lw=2, ls=STYLES[i % 4], label=name, drawstyle="steps-post")
         if len(group) > 1:
             error = NORMAL_90 * best.std(0, ddof=1) / len(group) ** 0.5
@@ -65,15 +65,15 @@ def _progress(area: Axes, runs: Sequence[Any]) -> None:
         values = np.array([e.value for e in runs[0].history])
         area.scatter(np.arange(1, len(values) + 1), values, s=14, color=MUTED, label="evaluations", zorder=2)
         ends = np.quantile(values[np.isfinite(values)], [0.25, 0.75]) if np.isfinite(values).any() else []
-        seen.append(np.asarray(ends[:1] if runs[0].maximise else ends[1:]))
-    _zoom(area, np.concatenate(seen))
+        visible.append(np.asarray(ends[:1] if runs[0].maximise else ends[1:]))
+    _zoom(area, np.concatenate(visible))
 
 
-def _zoom(area: Axes, seen: np.ndarray) -> None:
+def _zoom(area: Axes, values: np.ndarray) -> None:
     """The first and the worst values would press the curves against the axis: they may lie outside."""
-    seen = seen[np.isfinite(seen)]
-    if len(seen) >= 8 and np.ptp(seen) > 0:
-        low, high = seen.min(), seen.max()
+    values = values[np.isfinite(values)]
+    if len(values) >= 8 and np.ptp(values) > 0:
+        low, high = values.min(), values.max()
         area.set_ylim(low - 0.08 * (high - low), high + 0.08 * (high - low))
 
 
@@ -87,17 +87,17 @@ def _line(area: Axes, search: Any) -> None:
     """One setting: mean, band, evaluations and the acquisition on an axis of its own."""
     (name, dimension), fitted = next(iter(search.space.dimensions.items())), search.fitted()
     rows = np.linspace(0, 1, GRID)[:, None]
-    places = [dimension.decode(row) for row in rows]
+    values = [dimension.decode(row) for row in rows]
     mean, std = fitted.moments(rows)
     mean = search.sign * mean
     dress(area, "What the surrogate believes", plain(name), "objective")
-    area.fill_between(places, mean - 2 * std, mean + 2 * std, color=MODEL, alpha=0.18, lw=0, label="± 2 s")
-    area.plot(places, mean, color=MODEL, lw=2, label="mean")
+    area.fill_between(values, mean - 2 * std, mean + 2 * std, color=MODEL, alpha=0.18, lw=0, label="± 2 s")
+    area.plot(values, mean, color=MODEL, lw=2, label="mean")
     done = [e for e in search.history if not e.failed]
     area.scatter([e.point[name] for e in done], [e.value for e in done], s=18, color=INK, zorder=3)
     worth = values_at(fitted, search.space.code([e.point for e in done]), rows, search.acquisition, search.beta)
     other = area.twinx()
-    other.plot(places, worth, color=WRONG, lw=1.4, ls="--", label=_worth(search))
+    other.plot(values, worth, color=WRONG, lw=1.4, ls="--", label=_worth(search))
     other.set_yticks([])
     finite = worth[np.isfinite(worth)]
     low, high = max(finite.min(), finite.max() - 12) if search.acquisition == "log_ei" else finite.min(), finite.max()
@@ -132,26 +132,7 @@ def _maps(figure: Figure, areas: Sequence[Axes], search: Any) -> None:
             area.set_xscale("log")
         if is_log(two):
             area.set_yscale("log")
-    areas[0].scatter(
-        [e.point[first] for e in done],
-        [e.point[second] for e in done],
-        s=16,
-        color="white",
-        ec=INK,
-        lw=0.6,
-        clip_on=False,
-        zorder=3,
-    )
-    best = search.best.point
-    areas[0].scatter(
-        best[first],
-        best[second],
-        s=110,
-        marker="*",
-        color=WRONG,
-        ec="white",
-        lw=0.8,
-        label="best",
-        zorder=4,
-        clip_on=False,
-    )
+    across, up = [e.point[first] for e in done], [e.point[second] for e in done]
+    areas[0].scatter(across, up, s=16, color="white", ec=INK, lw=0.6, clip_on=False, zorder=3)
+    x, y = search.best.point[first], search.best.point[second]
+    areas[0].scatter(x, y, s=110, marker="*", color=WRONG, ec="white", lw=0.8, label="best", zorder=4, clip_on=False)

@@ -10,7 +10,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import MaxNLocator, NullLocator
 
 from credo.applications import Effects, PartialDependence
-from credo.report.readout import spans, tell
+from credo.report.readout import add_readout, spans
 from credo.report.style import CYCLE, INK, MODEL, WIDE, dress, legend, plain, thinned
 from credo.report.words import number, percent
 from credo.tables.columns.shown import WEEKDAYS, Shown, shown_inputs
@@ -27,7 +27,7 @@ UNNAMED = "_"  # what matplotlib leaves out of legends
 
 
 class Line(NamedTuple):
-    """One line of every panel: its name, its place among the outputs (None: there is one), its colour."""
+    """One line of every panel: its name, the index of its output (None: there is one), its colour."""
 
     name: str
     output: int | None
@@ -66,8 +66,8 @@ def panels(effects: Effects, encoder: Any, inputs: np.ndarray, output: int | Non
             area.set_visible(False)
             continue
         one = shown[names[i]]
-        own = rows[one.known(rows)][:, list(one.places)]
-        _panel(area, effects.curves[one.name], one, own, lines, first=i == 0)
+        known_rows = rows[one.known(rows)][:, list(one.places)]
+        _panel(area, effects.curves[one.name], one, known_rows, lines, first=i == 0)
         y_label = "" if i % across else _y_label(encoder, lines, output)
         dress(area, _heading(effects, one.name, lines), plain(one.name, 32), y_label, size=9.5)
     if encoder.classes is not None:  # no margin beyond what a probability can be
@@ -107,15 +107,15 @@ def _panel(area: Axes, curve: PartialDependence, one: Shown, rows: np.ndarray, l
     at = _labelled(one, curve.grid.values)
     shapes = np.stack([curve.mean, curve.lower, curve.upper])
     for i, line in enumerate(lines):
-        held = f"{percent(curve.level)} of the posterior"
-        band = held if first and not i else UNNAMED
+        meaning = f"{percent(curve.level)} of the posterior"
+        band = meaning if first and not i else UNNAMED
         shown = line if first else line._replace(in_legend=False)
         if at.dtype == object:
             aside = 0.2 * (i - (len(lines) - 1) / 2)
-            kept = _commonest(at, curve.grid.shares, one)
-            _dots(area, at[kept], line.of(shapes)[:, kept], shown, band, held, aside)
+            kinds = _commonest(at, curve.grid.shares, one)
+            _dots(area, at[kinds], line.of(shapes)[:, kinds], shown, band, meaning, aside)
         else:
-            _band(area, at, line.of(shapes), shown, band, held)
+            _band(area, at, line.of(shapes), shown, band, meaning)
     if at.dtype != object:
         _ticks(area, at, one.cells(rows), "rows" if first else UNNAMED)
         _axis(area, one, at)
@@ -131,31 +131,31 @@ def _labelled(one: Shown, features: np.ndarray) -> np.ndarray:
 
 def _commonest(names: np.ndarray, shares: np.ndarray, one: Shown) -> list[int]:
     """The categories that are drawn, by name; days of the week as they follow each other."""
-    kept = np.argsort(-shares, kind="stable")[:MOST_LABELS].tolist()
-    return sorted(kept) if one.part is not None else sorted(kept, key=lambda i: str(names[i]))
+    common = np.argsort(-shares, kind="stable")[:MOST_LABELS].tolist()
+    return sorted(common) if one.part is not None else sorted(common, key=lambda i: str(names[i]))
 
 
-def _band(area: Axes, at: np.ndarray, shapes: np.ndarray, line: Line, band: str, held: str) -> None:
+def _band(area: Axes, at: np.ndarray, shapes: np.ndarray, line: Line, band: str, meaning: str) -> None:
     middle, low, high = shapes
     area.fill_between(at, low, high, color=line.colour, alpha=0.3, lw=0, label=band)
-    drawn = area.plot(
+    curve = area.plot(
         at, middle, color=line.colour, lw=1.7, label=line.label, marker="o" if len(at) <= FEW else "", ms=4
     )[0]
-    tell(drawn, line.name, about={held: spans(low, high)})
+    add_readout(curve, line.name, about={meaning: spans(low, high)})
 
 
-def _dots(area: Axes, at: np.ndarray, shapes: np.ndarray, line: Line, band: str, held: str, aside: float) -> None:
+def _dots(area: Axes, at: np.ndarray, shapes: np.ndarray, line: Line, band: str, meaning: str, aside: float) -> None:
     """One dot with its interval for each category."""
     middle, low, high = shapes
-    place = np.arange(len(at))
-    area.vlines(place + aside, low, high, color=line.colour, alpha=0.4, lw=5, label=band)
-    drawn = area.plot(place + aside, middle, color=line.colour, lw=0, marker="o", ms=5, label=line.label)[0]
-    tell(drawn, line.name, about={held: spans(low, high)})
+    position = np.arange(len(at))
+    area.vlines(position + aside, low, high, color=line.colour, alpha=0.4, lw=5, label=band)
+    dots = area.plot(position + aside, middle, color=line.colour, lw=0, marker="o", ms=5, label=line.label)[0]
+    add_readout(dots, line.name, about={meaning: spans(low, high)})
     labels = [plain(name, 12) for name in at]
     if sum(map(len, labels)) > 24:
-        area.set_xticks(place, labels, rotation=35, ha="right", rotation_mode="anchor")
+        area.set_xticks(position, labels, rotation=35, ha="right", rotation_mode="anchor")
     else:
-        area.set_xticks(place, labels)
+        area.set_xticks(position, labels)
     area.set_xlim(-0.6, len(at) - 0.4)
 
 

@@ -60,12 +60,12 @@ def figures(
         inputs: encoded inputs of these rows; one input gives a figure along it.
         encoder: the table's encoder, for names and scales.
     """
-    found: dict[str, Figure] = {}
+    by_name: dict[str, Figure] = {}
     if predictive is not None:
-        found |= of_views(views(predictive, targets, encoder), fit, inputs, encoder)
+        by_name |= of_views(views(predictive, targets, encoder), fit, inputs, encoder)
     if fit is not None:
-        found |= of_training(fit)
-    return found
+        by_name |= of_training(fit)
+    return by_name
 
 
 def one_figure(fit: Any, inputs: Any = None, targets: Any = None, which: str | None = None) -> Figure:
@@ -73,75 +73,75 @@ def one_figure(fit: Any, inputs: Any = None, targets: Any = None, which: str | N
     if inputs is None and targets is not None:
         raise InputError("Targets belong to inputs: give both.")
     predictive = None if inputs is None else predict(jax.random.key(0), fit, inputs)
-    found = figures(fit, predictive, targets, inputs)
-    if not found:
+    by_name = figures(fit, predictive, targets, inputs)
+    if not by_name:
         raise InputError("This fit has no trace to draw; give inputs to see what it predicts.")
     if which is None:
-        return next(iter(found.values()))
-    if which not in found:
+        return next(iter(by_name.values()))
+    if which not in by_name:
         raise InputError(
-            f"There is no figure {which!r} here.{did_you_mean(which, found)} There are {', '.join(found)}."
+            f"There is no figure {which!r} here.{did_you_mean(which, by_name)} There are {', '.join(by_name)}."
         )
-    return found[which]
+    return by_name[which]
 
 
 def of_views(
-    given: list[View], fit: Any = None, inputs: Any = None, encoder: Any = None, seed: int = 0
+    outputs: list[View], fit: Any = None, inputs: Any = None, encoder: Any = None, seed: int = 0
 ) -> dict[str, Figure]:
     """The figures of predictions; the seed is that of a run on a table."""
-    found: dict[str, Figure] = {}
-    for i, view in enumerate(given[:MOST_OUTPUTS]):
+    by_name: dict[str, Figure] = {}
+    for i, view in enumerate(outputs[:MOST_OUTPUTS]):
         if isinstance(view, ClassView):
             parts = _of_classes(view)
         else:
-            drawn = _curve(view, i, fit, inputs, encoder, seed)
-            parts = ({"curve": drawn} if drawn else {}) | _of_numbers(view, along=drawn is not None)
-        found |= {name + (f"_{i + 1}" if i else ""): figure for name, figure in parts.items()}
-        for figure in parts.values() if len(given) > 1 else ():
+            curve = _curve(view, i, fit, inputs, encoder, seed)
+            parts = ({"curve": curve} if curve else {}) | _of_numbers(view, along=curve is not None)
+        by_name |= {name + (f"_{i + 1}" if i else ""): figure for name, figure in parts.items()}
+        for figure in parts.values() if len(outputs) > 1 else ():
             first, *more = title_of(figure.axes[0]).split("\n")
             retitle(figure.axes[0], "\n".join([f"{first}: {plain(view.name, 20)}", *more]))
-    return found
+    return by_name
 
 
 def of_training(fit: Any) -> dict[str, Figure]:
     """The figures of how the fit went."""
     phases = {name: trace for name, trace in fit.phases.items() if trace} or {"fit": fit.trace}
-    known = {metric for trace in phases.values() for metric in trace}
-    found = {}
-    if "loss" in known:
-        found["loss_trace"] = training.loss_trace(phases)
+    metrics = {metric for trace in phases.values() for metric in trace}
+    by_name = {}
+    if "loss" in metrics:
+        by_name["loss_trace"] = training.loss_trace(phases)
     for metric in ("log_density", "acceptance", "step_size"):
-        if metric in known:
-            found[metric] = training.chain_trace(phases, metric, fit.config)
-    return found
+        if metric in metrics:
+            by_name[metric] = training.chain_trace(phases, metric, fit.config)
+    return by_name
 
 
 def _of_numbers(view: RealView, along: bool) -> dict[str, Figure]:
-    drawn: dict[str, Callable[[RealView], Figure]] = {}
+    functions: dict[str, Callable[[RealView], Figure]] = {}
     if view.target is not None:
-        drawn["predicted_observed"] = regression.predicted_observed
+        functions["predicted_observed"] = regression.predicted_observed
     if not along:
-        drawn["sorted_predictions"] = regression.sorted_predictions
+        functions["sorted_predictions"] = regression.sorted_predictions
     if view.target is not None:
-        drawn |= {
+        functions |= {
             "residuals": regression.residuals,
             "pit_histogram": calibration.pit_histogram,
             "coverage_curve": calibration.coverage_curve,
         }
     if view.epistemic.max() > 0:
-        drawn |= {"split": uncertainty.split, "share": uncertainty.share}
-    return {name: draw(view) for name, draw in drawn.items()}
+        functions |= {"split": uncertainty.split, "share": uncertainty.share}
+    return {name: draw(view) for name, draw in functions.items()}
 
 
 def _of_classes(view: ClassView) -> dict[str, Figure]:
-    drawn: dict[str, Callable[[ClassView], Figure]] = {}
+    functions: dict[str, Callable[[ClassView], Figure]] = {}
     if view.target is not None:
-        drawn |= {
+        functions |= {
             "confusion": classes.confusion,
             "reliability": calibration.reliability,
             "confidence_histogram": calibration.confidence_histogram,
         }
-    return {name: draw(view) for name, draw in drawn.items()} | {"entropy_split": uncertainty.entropy_split(view)}
+    return {name: draw(view) for name, draw in functions.items()} | {"entropy_split": uncertainty.entropy_split(view)}
 
 
 def _curve(view: RealView, output: int, fit: Any, inputs: Any, encoder: Any, seed: int) -> Figure | None:

@@ -9,21 +9,21 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Readout:
-    """What a figure's author adds to an artist; see `tell`."""
+    """What a figure's author adds to an artist; see `add_readout`."""
 
     name: str | None = None
     about: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    places: tuple[Any, Any] | None = None
+    points: tuple[Any, Any] | None = None
     silent: bool = False
 
 
-def tell(artist: Any, name: str | None = None, **more: Any) -> None:
+def add_readout(artist: Any, name: str | None = None, **more: Any) -> None:
     """Say what the read-out of an artist should show beside its x and y.
 
     Args:
         artist: what a method of `Axes` gave.
         name: what the read-out calls it; its label in the legend where None.
-        more: `about`, words for each point by heading; `places`, x and y of what to read where the artist has none;
+        more: `about`, words for each point by heading; `points`, x and y of what to read where the artist has none;
             `silent`, to leave it out of the read-out.
     """
     artist.credo_readout = Readout(name, **more)
@@ -46,5 +46,5 @@ def spans(low: Any, high: Any) -> list[str]:
 
 def digits(value: float) -> str:
     """A number with the four digits that a read-out shows."""
-    whole = 1e4 <= abs(value) < 1e7
-    return (f"{value:.0f}" if whole else f"{value:.4g}").replace("-", "−")
+    long = 1e4 <= abs(value) < 1e7
+    return (f"{value:.0f}" if long else f"{value:.4g}").replace("-", "−")

@@ -4,21 +4,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from credo.report.readout import digits, spans, tell
-from credo.report.style import (
-    INK,
-    MODEL,
-    MUTED,
-    NOISE,
-    SIZE,
-    WIDE,
-    WRONG,
-    axes,
-    legend,
-    plain,
-    shown,
-    thinned,
-)
+from credo.report.readout import add_readout, digits, spans
+from credo.report.style import INK, MODEL, MUTED, NOISE, SIZE, WIDE, WRONG, axes, legend, plain, shown, thinned
 from credo.report.views import RealView, which
 
 HALF_WIDTH = 1.645  # standard deviations on each side of a Gaussian's central 90 %
@@ -37,15 +24,14 @@ def predicted_observed(view: RealView) -> Figure:
     ends = [low - margin, high + margin]
     area.plot(ends, ends, color=INK, lw=1, label="exactly right")
     area.set_xlim(*ends)
-    for inside, colour, label in (
-        (True, MODEL, "inside interval"),
-        (False, WRONG, "outside"),
-    ):
-        some = rows[view.inside[rows] == inside]
-        area.vlines(view.mean[some], view.lower[some], view.upper[some], color=colour, alpha=0.28, lw=1.3)
+    for inside, colour, label in ((True, MODEL, "inside interval"), (False, WRONG, "outside")):
+        chosen = rows[view.inside[rows] == inside]
+        area.vlines(view.mean[chosen], view.lower[chosen], view.upper[chosen], color=colour, alpha=0.28, lw=1.3)
         marker, size = ("o", 20) if inside else ("X", 38)
-        dots = area.scatter(view.mean[some], view.target[some], s=size, color=colour, marker=marker, lw=0, label=label)
-        tell(dots, about={"90 % interval": spans(view.lower[some], view.upper[some])} | which(view, some))
+        dots = area.scatter(
+            view.mean[chosen], view.target[chosen], s=size, color=colour, marker=marker, lw=0, label=label
+        )
+        add_readout(dots, about={"90 % interval": spans(view.lower[chosen], view.upper[chosen])} | which(view, chosen))
     legend(figure, 3)
     return figure
 
@@ -64,7 +50,7 @@ def curve(
     if observed is not None:
         rows = thinned(len(observed[0]))
         dots = area.scatter(observed[0][rows], observed[1][rows], s=14, color=INK, lw=0, zorder=4, label="observed")
-        tell(dots, about=which(view if source is None else source, rows))
+        add_readout(dots, about=which(view if source is None else source, rows))
     legend(figure, 4)
     return figure
 
@@ -81,13 +67,13 @@ def bands(area: Axes, view: RealView, x: np.ndarray, *, labels: bool = True) -> 
     area.fill_between(x, low, inner_low, color=NOISE, alpha=0.38, lw=0, label=noise)
     area.fill_between(x, inner_high, high, color=NOISE, alpha=0.38, lw=0)
     if half.any():
-        known = "not known: the mean, 90 %" if labels else None
-        area.fill_between(x, inner_low, inner_high, color=MODEL, alpha=0.5, lw=0, label=known)
+        epistemic = "not known: the mean, 90 %" if labels else None
+        area.fill_between(x, inner_low, inner_high, color=MODEL, alpha=0.5, lw=0, label=epistemic)
     line = area.plot(x, mean, color=INK, lw=1.6, label="mean" if labels else None)[0]
     about = {"90 % of observations": spans(low, high)}
     if half.any():
         about["the mean, 90 %"] = spans(inner_low, inner_high)
-    tell(line, "mean", about=about)
+    add_readout(line, "mean", about=about)
 
 
 def sorted_predictions(view: RealView) -> Figure:
@@ -99,13 +85,13 @@ def sorted_predictions(view: RealView) -> Figure:
         WIDE,
     )
     order = np.argsort(view.mean, kind="stable")[thinned(len(view.mean), 300)]
-    place = np.arange(len(order))
+    position = np.arange(len(order))
     pick = RealView(view.name, *(v[order] for v in (view.mean, view.aleatoric, view.epistemic, view.lower, view.upper)))
-    bands(area, pick, place)
+    bands(area, pick, position)
     if view.target is not None:
-        dots = area.scatter(place, view.target[order], s=13, color=INK, lw=0, zorder=4, label="observed")
+        dots = area.scatter(position, view.target[order], s=13, color=INK, lw=0, zorder=4, label="observed")
         about = {"predicted": [digits(v) for v in pick.mean], "90 % interval": spans(pick.lower, pick.upper)}
-        tell(dots, about=about | which(view, order))
+        add_readout(dots, about=about | which(view, order))
     legend(figure, 4)
     return figure
 
@@ -124,12 +110,12 @@ def residuals(view: RealView) -> Figure:
     area.axhspan(-HALF_WIDTH, HALF_WIDTH, color=MUTED, alpha=0.16, lw=0, label="where 90 % should lie (±1.64)")
     area.axhline(0, color=INK, lw=1)
     inside = np.abs(scaled) <= HALF_WIDTH
-    for some, colour, marker, dot, name in ((inside, MODEL, "o", 18, "inside"), (~inside, WRONG, "X", 38, "outside")):
-        pick = rows[some[rows]]
-        label = None if some is inside else "outside"
+    for mask, colour, marker, dot, name in ((inside, MODEL, "o", 18, "inside"), (~inside, WRONG, "X", 38, "outside")):
+        pick = rows[mask[rows]]
+        label = None if mask is inside else "outside"
         dots = area.scatter(view.mean[pick], scaled[pick], s=dot, color=colour, marker=marker, lw=0, label=label)
         error = [digits(v) for v in view.target[pick] - view.mean[pick]]
-        tell(dots, f"{name} the band", about={"error": error} | which(view, pick))
+        add_readout(dots, f"{name} the band", about={"error": error} | which(view, pick))
     reach = max(3.0, 1.08 * float(np.abs(scaled[rows]).max()))
     area.set_ylim(-reach, reach)
     legend(figure, 2)

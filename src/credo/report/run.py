@@ -43,7 +43,7 @@ class RunData:
         notes: sentences to show with the status.
         versions: package → version of the run.
         rows: what the scored rows are: "held-out", "training", "new".
-        row_numbers: the place of each scored row in its table, from 0.
+        row_numbers: the index of each scored row in its table, from 0.
         source: a digest of that table.
         split_by: the column whose groups were held out whole.
         groups: a number for the group of each scored row, where it is known.

@@ -12,7 +12,7 @@ from credo.report.run import RunData
 from credo.report.tables import score_rows, setting_rows
 from credo.report.words import summary
 
-PLACES = {
+FIGURES = {
     "Predictions": ("curve", "sorted_predictions", "confusion"),
     "Residuals": ("predicted_observed", "residuals"),
     "Calibration": ("pit_histogram", "coverage_curve", "reliability", "confidence_histogram"),
@@ -36,8 +36,8 @@ def _scores(run: RunData, level: int) -> list[Section]:
 
 def run_sections(run: RunData, level: int = 2, prefix: str = "run") -> list[Section]:
     """Everything about a run, in reading order; `prefix` is unique within the page."""
-    drawn = of_views(run.views, run.fit, run.inputs, run.encoder, run.seed)
-    drawn |= of_training(run.fit) if run.fit is not None else {}
+    figures = of_views(run.views, run.fit, run.inputs, run.encoder, run.seed)
+    figures |= of_training(run.fit) if run.fit is not None else {}
     sections = [
         Section("In words", f"<div class='summary'>{paragraphs(summary(run))}</div>", level),
         Section("Status and advice", _status(run), level),
@@ -45,12 +45,12 @@ def run_sections(run: RunData, level: int = 2, prefix: str = "run") -> list[Sect
     if run.fit is not None:
         sections.append(belief(run.fit, level, prefix))
     sections += _scores(run, level)
-    for title, names in PLACES.items():
+    for title, names in FIGURES.items():
         if title == "Training":
             sections += [*input_section(run, level, prefix), *node_section(run.fit, level, prefix)]
-        some = {k: f for name in names for k, f in drawn.items() if k.rstrip("_0123456789") == name}
-        if some or (title == "Noise and lack of knowledge" and run.views):
-            sections.append(Section(title, _figures(run, title, some, prefix), level))
+        chosen = {k: f for name in names for k, f in figures.items() if k.rstrip("_0123456789") == name}
+        if chosen or (title == "Noise and lack of knowledge" and run.views):
+            sections.append(Section(title, _figures(run, title, chosen, prefix), level))
     if run.fit is not None:
         body = table(("Setting", "Value"), [*_data_rows(run), *setting_rows(run.fit.config)])
         sections.append(Section("Configuration", body, level))
@@ -59,11 +59,11 @@ def run_sections(run: RunData, level: int = 2, prefix: str = "run") -> list[Sect
     return sections
 
 
-def _figures(run: RunData, title: str, some: dict[str, Figure], prefix: str) -> str:
-    body = gallery(some, CAPTIONS, prefix) if some else ""
+def _figures(run: RunData, title: str, figures: dict[str, Figure], prefix: str) -> str:
+    body = gallery(figures, CAPTIONS, prefix) if figures else ""
     if title == "Predictions" and len(run.views) > MOST_OUTPUTS:
         body = paragraphs([f"The first {MOST_OUTPUTS} of {len(run.views)} outputs are shown."]) + body
-    if title == "Noise and lack of knowledge" and not some:
+    if title == "Noise and lack of knowledge" and not figures:
         body = paragraphs(
             ["This method keeps one set of weights, so there is no lack of knowledge to show: all is noise."]
         )
@@ -80,8 +80,8 @@ def _status(run: RunData) -> str:
         sentences = [first, *(n for n in status.notes if n not in status.alarms), *ring, *sentences]
     if run.encoder is not None:
         sentences += run.encoder.notes
-    given = advice(run)
-    tips = bullets(given) if given else paragraphs(["Nothing stands out that would need another try."])
+    suggestions = advice(run)
+    tips = bullets(suggestions) if suggestions else paragraphs(["Nothing stands out that would need another try."])
     return bullets(dict.fromkeys(sentences)) + f"<p><strong>What to try</strong></p>{tips}"
 
 

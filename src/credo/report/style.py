@@ -75,8 +75,16 @@ def legend(figure: Figure, columns: int = 2) -> None:
             handle.set_alpha(0.9)
 
 
+def shading(opacity: np.ndarray) -> np.ndarray:
+    """Colours [..., 4] of one hue by opacity: they work on light and dark pages, and numbers on them stay readable."""
+    colour = np.empty((*opacity.shape, 4))
+    colour[..., :3] = [int(MODEL[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    colour[..., 3] = opacity
+    return colour
+
+
 def thinned(count: int, most: int = MOST_POINTS) -> np.ndarray:
-    """At most `most` places out of `count`, spread evenly."""
+    """At most `most` indices out of `count`, spread evenly."""
     return np.arange(count) if count <= most else np.linspace(0, count - 1, most).round().astype(int)
 
 

@@ -31,14 +31,14 @@ def inline_svg(figure: Figure, name: str) -> str:
         name: unique within the page, so that no two figures share ids.
     """
     mark(figure)
-    text = _drawn(figure, name)
+    text = _compact_svg(figure, name)
     box = _view_box(text)
     data = describe(figure, box[2], box[3])
     text = re.sub(r"<svg[^>]*>", _opening(figure, name, box).replace("\\", r"\\"), text, count=1)
     return text + (f'<script type="application/json">{data}</script>' if data else "")
 
 
-def _drawn(figure: Figure, name: str) -> str:
+def _compact_svg(figure: Figure, name: str) -> str:
     """What matplotlib draws, without what a page does not need."""
     buffer = StringIO()
     with _SETTINGS, matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
@@ -80,8 +80,8 @@ def _rounded(path: str) -> str:
 
 
 def _view_box(text: str) -> list[float]:
-    found = re.search(r'viewBox="([^"]*)"', text)
-    return [float(v) for v in found[1].split()] if found else [0.0, 0.0, 360.0, 266.4]
+    box = re.search(r'viewBox="([^"]*)"', text)
+    return [float(v) for v in box[1].split()] if box else [0.0, 0.0, 360.0, 266.4]
 
 
 def _opening(figure: Figure, name: str, box: list[float]) -> str:

@@ -33,8 +33,8 @@ def meaning(name: str) -> Meaning:
 def in_order(metrics: Mapping[str, Any]) -> list[str]:
     """Names of the scores that are numbers, the known ones first."""
     usable = [k for k, v in metrics.items() if isinstance(v, int | float) and not isinstance(v, bool)]
-    known = [name for name in MEANINGS if name in usable]
-    return known + [name for name in usable if name not in MEANINGS]
+    registered = [name for name in MEANINGS if name in usable]
+    return registered + [name for name in usable if name not in MEANINGS]
 
 
 def cell(name: str, value: Any) -> str:
@@ -51,14 +51,14 @@ def score_rows(metrics: Mapping[str, Any]) -> list[tuple[str, str, str]]:
 
 def setting_rows(config: Mapping[str, Any]) -> list[tuple[str, str]]:
     """(setting, value) of a whole configuration, nested settings by path."""
-    known = {k: v for k, v in config.items() if v is not None}
-    return [(path, _plain(value)) for path, value in _flat(known, ()) if path not in ("settings", "model")]
+    settings = {k: v for k, v in config.items() if v is not None}
+    return [(path, _plain(value)) for path, value in _flat(settings, ()) if path not in ("settings", "model")]
 
 
 def _flat(value: Any, path: tuple[str, ...]) -> list[tuple[str, Any]]:
     if isinstance(value, Mapping) and set(value) != {"array"} and value:
-        known = {k: v for k, v in value.items() if k != "key"}
-        return [pair for k, v in known.items() for pair in _flat(v, path if k == "type" else (*path, str(k)))]
+        entries = {k: v for k, v in value.items() if k != "key"}
+        return [pair for k, v in entries.items() for pair in _flat(v, path if k == "type" else (*path, str(k)))]
     if isinstance(value, list | tuple) and any(isinstance(v, Mapping) for v in value):  # the parts of a stack
         return [pair for i, v in enumerate(value, 1) for pair in _flat(v, (*path, str(i)))]
     return [(" · ".join(path), value)]

@@ -7,11 +7,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from credo.report.readout import tell
+from credo.report.readout import add_readout
 from credo.report.style import CYCLE, INK, MUTED, WIDE, axes, legend, retitle, thinned, title_of
 
 Phases = Mapping[str, Mapping[str, np.ndarray]]
-MOST_PLACES = 1200  # of all lines of a figure together: two for each pixel of a phone
+MOST_POINTS = 1200  # of all lines of a figure together: two for each pixel of a phone
 NAMES = {"adapt": "warm-up", "sample": "draws that are kept", "optimise": "optimisation"}
 
 
@@ -60,7 +60,7 @@ def loss_trace(phases: Phases, metric: str = "loss") -> Figure:
         area.text(0.5, 0.5, "no step had a finite loss", color=INK, ha="center", transform=area.transAxes)
         return figure
     even = smooth(np.nan_to_num(finite, nan=float(np.nanmedian(finite))), max(1, end // 50))
-    at = thinned(end, max(120, MOST_PLACES // len(values)))
+    at = thinned(end, max(120, MOST_POINTS // len(values)))
     steps = "every step" if len(at) == end else f"single steps ({len(at):,} of {end:,})"
     for i, (raw, line) in enumerate(zip(finite, even)):
         colour = CYCLE[i % len(CYCLE)]
@@ -68,8 +68,8 @@ def loss_trace(phases: Phases, metric: str = "loss") -> Figure:
         raw_line = area.plot(at, raw[at], color=colour, alpha=0.28, lw=0.8, label=steps if first else None)[0]
         text = "running mean" if len(values) == 1 else f"running mean of each of {len(values)} members"
         mean_line = area.plot(at, line[at], color=colour, lw=1.6, label=text if first else None)[0]
-        tell(raw_line, "this step", silent=len(values) > 1)
-        tell(mean_line, f"member {i + 1}, running mean" if len(values) > 1 else text)
+        add_readout(raw_line, "this step", silent=len(values) > 1)
+        add_readout(mean_line, f"member {i + 1}, running mean" if len(values) > 1 else text)
     _cut_start(area, even, finite)
     _phase_marks(area, starts, end)
     legend(figure, 2)
@@ -99,12 +99,12 @@ def chain_trace(phases: Phases, metric: str, config: Mapping[str, Any]) -> Figur
     values, starts = joined(phases, metric)
     figure, area = axes(titles[metric][0], "transition", titles[metric][1])
     end = values.shape[1]
-    drawn = smooth(values, max(1, end // 25)) if metric == "acceptance" else values
-    at = thinned(end, max(120, MOST_PLACES // max(len(values), 1)))
-    for i, line in enumerate(drawn):
+    curves = smooth(values, max(1, end // 25)) if metric == "acceptance" else values
+    at = thinned(end, max(120, MOST_POINTS // max(len(values), 1)))
+    for i, line in enumerate(curves):
         label = f"chain {i + 1}" if i < 8 else None
         drawn_line = area.plot(at, line[at], color=CYCLE[i % len(CYCLE)], lw=1.1, alpha=0.85, label=label)[0]
-        tell(drawn_line, f"chain {i + 1}")
+        add_readout(drawn_line, f"chain {i + 1}")
     if metric == "acceptance":
         _target_line(area, config)
         area.set_ylim(0, 1.02)
@@ -125,9 +125,9 @@ def _target_line(area: Axes, config: Mapping[str, Any]) -> None:
 
 def _readable_density(area: Axes, values: np.ndarray, starts: list[tuple[str, int]]) -> None:
     """Scale by the draws that are kept; the climb from the start would flatten them."""
-    kept = values[:, starts[-1][1] :]
-    kept = kept[np.isfinite(kept)]
-    if kept.size:
-        low, high = float(kept.min()), float(kept.max())
+    draws = values[:, starts[-1][1] :]
+    draws = draws[np.isfinite(draws)]
+    if draws.size:
+        low, high = float(draws.min()), float(draws.max())
         margin = 0.35 * (high - low) or 1.0
         area.set_ylim(low - 2 * margin, high + margin)

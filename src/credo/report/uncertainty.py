@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from credo.report.readout import digits, tell
+from credo.report.readout import add_readout, digits
 from credo.report.style import INK, MODEL, NOISE, RIGHT, WRONG, axes, legend, plain, shown, thinned
 from credo.report.views import ClassView, RealView, which
 
@@ -19,7 +19,7 @@ def split(view: RealView) -> Figure:
     rows = thinned(len(view.mean))
     x, y = view.aleatoric[rows], view.epistemic[rows]
     dots = area.scatter(x, y, s=18, color=MODEL, alpha=0.7, lw=0, label="one row")
-    tell(dots, "", about={"predicted": [digits(v) for v in view.mean[rows]]} | which(view, rows))
+    add_readout(dots, "", about={"predicted": [digits(v) for v in view.mean[rows]]} | which(view, rows))
     if np.ptp(x) < 0.02 * x.max():  # equal noise everywhere would be one invisible column at the edge
         area.set_xlim(0, 2 * x.max())
     top = max(area.get_ylim()[1], 1e-12)
@@ -56,13 +56,13 @@ def entropy_split(view: ClassView) -> Figure:
     if view.target is not None:
         good = view.right[rows]
         groups = [(good, "right", RIGHT, "o"), (~good, "wrong", WRONG, "X")]
-    for some, label, colour, marker in groups:
-        pick = rows[some]
+    for mask, label, colour, marker in groups:
+        pick = rows[mask]
         size = 22 if marker == "o" else 40
         text = f"{label} ({len(pick):,})"
         x, y = view.aleatoric[pick], view.epistemic[pick]
         dots = area.scatter(x, y, s=size, color=colour, alpha=0.75, marker=marker, lw=0, label=text)
-        tell(dots, label, about=_classes(view, pick) | which(view, pick))
+        add_readout(dots, label, about=_classes(view, pick) | which(view, pick))
     # A lack of knowledge that is next to nothing beside the noise should look so.
     top = max(1.08 * float(view.epistemic.max()), 0.05 * float(view.aleatoric.max()), 1e-6)
     area.set_ylim(-0.02 * top, top)

@@ -113,8 +113,8 @@ def _names(encoder: Any) -> list[str]:
 
 def _class_view(predictive: Predictive, targets: Any, encoder: Any, name: str, rows: np.ndarray | None) -> ClassView:
     probs = np.asarray(predictive.probs, np.float64)
-    given = None if encoder is None else encoder.classes
-    labels = tuple(str(c) for c in (range(probs.shape[1]) if given is None else given))
+    classes = None if encoder is None else encoder.classes
+    labels = tuple(str(c) for c in (range(probs.shape[1]) if classes is None else classes))
     indices = None if targets is None else np.asarray(targets).astype(int).reshape(-1)
     return ClassView(name, labels, probs, predictive.aleatoric, predictive.epistemic, indices, rows)
 
@@ -129,8 +129,8 @@ def _real_views(predictive: Predictive, targets: Any, names: list[str], rows: np
     lower, upper = (columns(v) for v in predictive.interval(COVERAGE))
     nominal = COVERAGE
     if predictive.kind == "counts":
-        held = columns(predictive.cdf(predictive.interval(COVERAGE)[1])) - _below(predictive, lower, columns)
-        nominal = float(held.mean())
+        mass = columns(predictive.cdf(predictive.interval(COVERAGE)[1])) - _below(predictive, lower, columns)
+        nominal = float(mass.mean())
     observed = pit = None
     if targets is not None:
         observed, pit = columns(targets), columns(predictive.cdf(targets))

@@ -38,14 +38,14 @@ def summary(run: RunData) -> list[str]:
     first = run.views[0]
     if isinstance(first, ClassView):
         return _of_classes(run, first)
-    said = [s for view in run.views if isinstance(view, RealView) for s in _of_numbers(run, view)]
-    return list(dict.fromkeys(said))
+    sentences = [s for view in run.views if isinstance(view, RealView) for s in _of_numbers(run, view)]
+    return list(dict.fromkeys(sentences))
 
 
 def coverage(run: RunData, view: RealView) -> Judgement:
     """Do the 90 % intervals of an output hold as often as they should?"""
-    given = run.metrics.get("test_coverage_90") if len(run.views) == 1 else None
-    observed = float(view.inside.mean()) if given is None else float(given)
+    stored = run.metrics.get("test_coverage_90") if len(run.views) == 1 else None
+    observed = float(view.inside.mean()) if stored is None else float(stored)
     return judge(observed, len(view.mean), view.nominal)
 
 
@@ -63,8 +63,8 @@ def confidence(view: ClassView) -> Judgement:
 def _of_numbers(run: RunData, view: RealView) -> list[str]:
     assert view.target is not None
     error = view.target - view.mean
-    given = run.metrics.get("test_rmse") if len(run.views) == 1 else None
-    rmse = float(np.sqrt(np.mean(error**2))) if given is None else float(given)
+    stored = run.metrics.get("test_rmse") if len(run.views) == 1 else None
+    rmse = float(np.sqrt(np.mean(error**2))) if stored is None else float(stored)
     spread = float(view.target.std())
     where = f"On {count(len(error), run.rows)}"
     what = f" of {view.name}" if len(run.views) > 1 or run.encoder is not None else ""
@@ -74,14 +74,14 @@ def _of_numbers(run: RunData, view: RealView) -> list[str]:
         size += f"; always guessing the average would err by {number(spread)}, so it "
         size += f"is {percent(1 - share)} better" if share < 1 else "is no better than that"
     judged = coverage(run, view)
-    held = f"90 % intervals held {percent(judged.observed)} of the time"
+    intervals = f"90 % intervals held {percent(judged.observed)} of the time"
     if view.nominal - 0.9 > 0.005:
-        held += f" (for whole numbers they should hold {percent(view.nominal)})"
-    held += f": {coverage_words(judged)}"
+        intervals += f" (for whole numbers they should hold {percent(view.nominal)})"
+    intervals += f": {coverage_words(judged)}"
     inner = inner_coverage(view)
     if inner.verdict != judged.verdict and inner.verdict != "right":
-        held += f"; but 50 % intervals held {percent(inner.observed)} of the time: {coverage_words(inner)}"
-    return [f"{size}.", f"{held}.", _split_words(view)]
+        intervals += f"; but 50 % intervals held {percent(inner.observed)} of the time: {coverage_words(inner)}"
+    return [f"{size}.", f"{intervals}.", _split_words(view)]
 
 
 def _split_words(view: RealView) -> str:

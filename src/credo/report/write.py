@@ -24,12 +24,12 @@ def render(runs: Sequence[RunData]) -> str:
     runs = distinctly_named(runs)
     anchors = [f"run-{i + 1}" for i in range(len(runs))]
     sections = [comparison(runs, anchors)]
-    left = MOST_BYTES - _size(sections)
+    budget = MOST_BYTES - _size(sections)
     for run, anchor in zip(runs, anchors):
         sections.append(Section(run.name, f"<p class='subtitle'>{escape(_subtitle(run))}</p>", anchor=anchor))
-        made = run_sections(run, level=3, prefix=anchor) if left > 0 else []
-        left = left - _size(made) if _size(made) <= left else 0
-        sections += made if left > 0 else short_sections(run, level=3)
+        sections_of_run = run_sections(run, level=3, prefix=anchor) if budget > 0 else []
+        budget = budget - _size(sections_of_run) if _size(sections_of_run) <= budget else 0
+        sections += sections_of_run if budget > 0 else short_sections(run, level=3)
     return page(f"{len(runs)} runs compared", sections)
 
 
