@@ -47,7 +47,7 @@ def exports(package: str) -> list[str]:
     listed = [node for node in tree.body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"]
     if listed:
         return [name for name in ast.literal_eval(listed[0].value) if not name.isupper()]
-    found = [
+    imports = [
         (node.module, alias.name)
         for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom)
@@ -55,7 +55,7 @@ def exports(package: str) -> list[str]:
         if alias.asname == alias.name
     ]
     return sorted(
-        {name for module, name in found if not is_module(f"{module}.{name}")}, key=lambda name: (name.lower(), name)
+        {name for module, name in imports if not is_module(f"{module}.{name}")}, key=lambda name: (name.lower(), name)
     )
 
 
@@ -76,8 +76,8 @@ def summary(package: str) -> str:
 def pages() -> dict[Path, str]:
     """Every page of the reference."""
     rows = "\n".join(f"| [`{name}`]({name}.md) | {summary(name)} |" for name in PACKAGES)
-    found = {PAGES / "index.md": f"{NOTE}\n\n# API reference\n\n| package | what it has |\n|---|---|\n{rows}\n"}
+    texts = {PAGES / "index.md": f"{NOTE}\n\n# API reference\n\n| package | what it has |\n|---|---|\n{rows}\n"}
     for name in PACKAGES:
         entries = "\n\n".join(f"::: {name}.{each}" for each in exports(name))
-        found[PAGES / f"{name}.md"] = f"{NOTE}\n\n# `{name}`\n\n{summary(name)}\n\n{entries}\n"
-    return found
+        texts[PAGES / f"{name}.md"] = f"{NOTE}\n\n# `{name}`\n\n{summary(name)}\n\n{entries}\n"
+    return texts

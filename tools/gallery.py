@@ -23,41 +23,41 @@ SAVED = re.compile(r'^save\(figure, "(\w+)"\)', re.M)  # the pictures of a cell
 
 def cells(text: str) -> list[tuple[str, str]]:
     """("markdown" or "code", source) for every cell of a script in the percent format."""
-    found = []
+    parsed = []
     for part in re.split(r"^# %%", text, flags=re.M)[1:]:
         head, _, body = part.partition("\n")
         if "[markdown]" in head:
-            found.append(("markdown", re.sub(r"^# ?", "", body.strip(), flags=re.M)))
+            parsed.append(("markdown", re.sub(r"^# ?", "", body.strip(), flags=re.M)))
         else:
-            found.append(("code", body.strip()))
-    return found
+            parsed.append(("code", body.strip()))
+    return parsed
 
 
 def run(script: Path) -> list[str]:
     """What every code cell printed."""
     sys.path.insert(0, str(script.parent))
     scope: dict = {"__name__": "__main__", "__file__": str(script)}
-    found = []
+    outputs = []
     for kind, source in cells(script.read_text(encoding="utf-8")):
         if kind == "code":
             printed = io.StringIO()
             with contextlib.redirect_stdout(printed), warnings.catch_warnings():
                 warnings.simplefilter("ignore", DeprecationWarning)
                 exec(compile(source, str(script), "exec"), scope)
-            found.append(printed.getvalue().rstrip())
-    return found
+            outputs.append(printed.getvalue().rstrip())
+    return outputs
 
 
 def page(script: Path, results: list[str]) -> str:
     """The page of an example, given what its code cells printed."""
     name = f"examples/gallery/{script.name}"
     head = f"<!-- written by `python tools/gallery.py {script.stem}` -->\n\n"
-    parts, left = [], iter(results)
+    parts, outputs = [], iter(results)
     for kind, source in cells(script.read_text(encoding="utf-8")):
         if kind == "markdown":
             parts.append(source)
             continue
-        printed = next(left)
+        printed = next(outputs)
         parts.append(f"```py\n{source}\n```")
         if printed:
             parts.append(f"```text\n{printed}\n```")
@@ -66,15 +66,15 @@ def page(script: Path, results: list[str]) -> str:
     return head + "\n\n".join(parts) + "\n"
 
 
-def kept(script: Path) -> list[str]:
+def printed_before(script: Path) -> list[str]:
     """What a page already shows as printed, code cell by code cell."""
     text = (PAGES / f"{script.stem}.md").read_text(encoding="utf-8")
-    found = []
+    outputs = []
     for part in re.split(r"^```py\n", text, flags=re.M)[1:]:
         rest = part.partition("\n```\n")[2]
         printed = re.match(r"\n```text\n(.*?)\n```\n", rest, re.S)
-        found.append(printed[1] if printed else "")
-    return found
+        outputs.append(printed[1] if printed else "")
+    return outputs
 
 
 def title(script: Path) -> str:
@@ -99,9 +99,9 @@ def index() -> str:
 
 def pages() -> dict[Path, str]:
     """The pages with the texts and the code of now, and what was printed then."""
-    found = {PAGES / f"{script.stem}.md": script for script in SCRIPTS}
-    made = {path: page(script, kept(script)) for path, script in found.items() if path.exists()}
-    return made | {PAGES / "index.md": index()}
+    scripts = {PAGES / f"{script.stem}.md": script for script in SCRIPTS}
+    texts = {path: page(script, printed_before(script)) for path, script in scripts.items() if path.exists()}
+    return texts | {PAGES / "index.md": index()}
 
 
 def main(names: list[str]) -> int:

@@ -36,12 +36,14 @@ def main() -> int:
     parser.add_argument("--height", type=int, default=2400)
     parser.add_argument("--browser", default="chromium")
     options = parser.parse_args()
-    found = sorted(str(p.relative_to(options.site)) for p in options.site.rglob("*.html") if p.name != "404.html")
-    pages = options.pages.split(",") if options.pages else found
-    missing = [page for page in pages if page not in found]
-    if missing or not found:
-        said = f"There is no page {', '.join(missing)} in {options.site}" if found else f"{options.site} has no pages"
-        print(f"{said}: `make docs` builds the site.", file=sys.stderr)
+    built = sorted(str(p.relative_to(options.site)) for p in options.site.rglob("*.html") if p.name != "404.html")
+    pages = options.pages.split(",") if options.pages else built
+    missing = [page for page in pages if page not in built]
+    if missing or not built:
+        problem = (
+            f"There is no page {', '.join(missing)} in {options.site}" if built else f"{options.site} has no pages"
+        )
+        print(f"{problem}: `make docs` builds the site.", file=sys.stderr)
         return 2
     options.out.mkdir(parents=True, exist_ok=True)
     wide = [line for page in pages for line in look(page, options)]
@@ -60,14 +62,14 @@ def look(page: str, options: argparse.Namespace) -> list[str]:
             frame.write_text(FRAME.format(page=address, width=width, height=options.height), encoding="utf-8")
             base = [options.browser, *FLAGS.split(), f"--user-data-dir={folder}", f"--window-size={max(width, 500)},"]
             base[-1] += str(options.height)
-            told = subprocess.run([*base, "--dump-dom", frame.as_uri()], capture_output=True, text=True, check=True)
+            dumped = subprocess.run([*base, "--dump-dom", frame.as_uri()], capture_output=True, text=True, check=True)
             shot = [*base, f"--screenshot={picture.resolve()}", frame.as_uri()]
             subprocess.run(shot, capture_output=True, check=True)
-        seen = re.search(r"scroll (\d+) of (\d+)", told.stdout)
-        if seen is None:
+        match = re.search(r"scroll (\d+) of (\d+)", dumped.stdout)
+        if match is None:
             wide.append(f"{page} at {width}: the browser gave no width")
-        elif int(seen[1]) > width:
-            wide.append(f"{page} at {width}: {seen[1]} wide")
+        elif int(match[1]) > width:
+            wide.append(f"{page} at {width}: {match[1]} wide")
     return wide
 
 

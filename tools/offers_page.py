@@ -22,8 +22,8 @@ SECTIONS = {
 def protocols() -> dict[str, str]:
     """The docstring of every protocol, by name, each on one line."""
     classes = [node for node in ast.parse(SOURCE.read_text(encoding="utf-8")).body if isinstance(node, ast.ClassDef)]
-    asked = [node for node in classes if any(ast.unparse(base) == "Protocol" for base in node.bases)]
-    return {node.name: ast.get_docstring(node) or "" for node in asked}
+    nodes = [node for node in classes if any(ast.unparse(base) == "Protocol" for base in node.bases)]
+    return {node.name: ast.get_docstring(node) or "" for node in nodes}
 
 
 def table() -> str:

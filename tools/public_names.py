@@ -21,9 +21,9 @@ def with_names(text: str, rows: Sequence[Part]) -> str:
         names | set(LINE.findall(text)),
         key=lambda pair: (pair[0], not (pair[1].isupper() and len(pair[1]) > 1), not pair[1][0].isupper(), pair[1]),
     )
-    stand = [*LINE.finditer(text)]
-    made = "\n".join(f"from {module} import {name} as {name}" for module, name in lines)
-    return text[: stand[0].start()] + made + text[stand[-1].end() :]
+    matches = [*LINE.finditer(text)]
+    imports = "\n".join(f"from {module} import {name} as {name}" for module, name in lines)
+    return text[: matches[0].start()] + imports + text[matches[-1].end() :]
 
 
 def pages() -> dict[Path, str]:

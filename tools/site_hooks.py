@@ -41,8 +41,8 @@ def listed(folder: str) -> list[dict[str, str]]:
 
 
 def heading(path: Path) -> str:
-    found = re.search(r"^# (.+)$", path.read_text(encoding="utf-8"), re.M)
-    return found[1].replace("`", "") if found else path.stem
+    match = re.search(r"^# (.+)$", path.read_text(encoding="utf-8"), re.M)
+    return match[1].replace("`", "") if match else path.stem
 
 
 def on_files(files, config):
@@ -51,9 +51,9 @@ def on_files(files, config):
         text = Path(page.abs_src_path).read_text(encoding="utf-8")
         for _, link, _ in LINK.findall(text):
             target = outside(page.src_path, link)
-            place = target and f"repository/{target.relative_to(ROOT).as_posix()}"
-            if place and target.suffix != ".md" and place not in files.src_uris:
-                files.append(File.generated(config, place, abs_src_path=str(target)))
+            path = target and f"repository/{target.relative_to(ROOT).as_posix()}"
+            if path and target.suffix != ".md" and path not in files.src_uris:
+                files.append(File.generated(config, path, abs_src_path=str(target)))
     return files
 
 
@@ -76,8 +76,8 @@ def on_page_markdown(markdown, page, config, files):
             return match[0]
         if target.suffix == ".md" or target.is_dir():  # pages that are not of the site: their name is enough
             return "]{" + match[2] + "}"
-        place = f"repository/{target.relative_to(ROOT).as_posix()}"
-        return f"{match[1]}{os.path.relpath(place, base)}{match[3]}"
+        path = f"repository/{target.relative_to(ROOT).as_posix()}"
+        return f"{match[1]}{os.path.relpath(path, base)}{match[3]}"
 
     parts = FENCE.split(INCLUDE.sub(measured, markdown))
     parts[::2] = [LINK.sub(rewrite, part) for part in parts[::2]]

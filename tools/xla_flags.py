@@ -16,7 +16,7 @@ QUICK = (
 )
 
 
-def known(flags: Sequence[str]) -> list[str]:
+def supported(flags: Sequence[str]) -> list[str]:
     """The flags with which JAX starts."""
     if not flags or _starts(flags):
         return list(flags)
@@ -30,4 +30,4 @@ def _starts(flags: Sequence[str]) -> bool:
 
 
 if __name__ == "__main__":
-    print(" ".join(known(QUICK)))
+    print(" ".join(supported(QUICK)))

@@ -44,8 +44,8 @@ def audit(
 def _audit(methods: str, names: list[str] | None, quick: bool, seed: int, as_json: bool, out: Path | None) -> None:
     from credo.registry import find
 
-    chosen: Any = "all" if methods == "all" else methods.split(",")
-    for name in [] if chosen == "all" else chosen:
+    selected: Any = "all" if methods == "all" else methods.split(",")
+    for name in [] if selected == "all" else selected:
         find(name)  # before anything slow is imported
     import credo
     from credo.cli.output import print_table
@@ -53,13 +53,13 @@ def _audit(methods: str, names: list[str] | None, quick: bool, seed: int, as_jso
     run = credo.audit.audit
     from credo.evaluation.audit.words import LEGEND, sentences, table
 
-    def tell(row: dict[str, Any]) -> None:
+    def show(row: dict[str, Any]) -> None:
         spent = "refused" if row["seconds"] is None else f"{row['seconds']:.1f} s"
         say(f"  {row['problem']}: {row['method']} {spent}")
 
-    result = run(chosen, names, quick=quick, seed=seed, tell=tell)
-    said = sentences(result)
-    document = {"rows": result.rows, "sentences": said}
+    result = run(selected, names, quick=quick, seed=seed, tell=show)
+    texts = sentences(result)
+    document = {"rows": result.rows, "sentences": texts}
     if out is not None:
         from credo.report.audit import write_audit
 
@@ -69,7 +69,7 @@ def _audit(methods: str, names: list[str] | None, quick: bool, seed: int, as_jso
         emit(document)
     else:
         print_table(*table(result))
-        print(LEGEND, *(f"{name}: {words}" for name, words in said.items()), sep="\n")
+        print(LEGEND, *(f"{name}: {words}" for name, words in texts.items()), sep="\n")
     if result.broken:
         for row in result.broken:
             say(f"{row['method']} misses its claim on {row['problem']}.")

@@ -30,28 +30,28 @@ def kept_columns(table: pd.DataFrame, keep: Sequence[str], encoder: TableEncoder
     return list(dict.fromkeys(keep))
 
 
-def beside(table: pd.DataFrame, kept: list[str], predictions: pd.DataFrame) -> pd.DataFrame:
-    """The columns that are kept, then the predictions."""
+def beside(table: pd.DataFrame, carried: list[str], predictions: pd.DataFrame) -> pd.DataFrame:
+    """The columns that are carried along, then the predictions."""
     import pandas as pd
 
-    both = [name for name in kept if name in predictions.columns]
-    if both:
-        raise InputError(f"Predictions have a column '{both[0]}' of their own; rename that of the table.")
-    return pd.concat([table[kept].reset_index(drop=True), predictions.reset_index(drop=True)], axis=1)
+    shared = [name for name in carried if name in predictions.columns]
+    if shared:
+        raise InputError(f"Predictions have a column '{shared[0]}' of their own; rename that of the table.")
+    return pd.concat([table[carried].reset_index(drop=True), predictions.reset_index(drop=True)], axis=1)
 
 
 def rounded(predictions: pd.DataFrame) -> pd.DataFrame:
     """Numbers with six digits, or with four digits of their row's standard deviation where these go further."""
-    found = predictions.copy()
-    numbers = [name for name in found.columns if found[name].dtype.kind == "f"]
+    result = predictions.copy()
+    numbers = [name for name in result.columns if result[name].dtype.kind == "f"]
     for name in numbers:
-        values = found[name].to_numpy(np.float64)
-        spread = found.get("std" if name in REAL else f"{_owner(name)}_std")
-        places = _places(values, DIGITS)
+        values = result[name].to_numpy(np.float64)
+        spread = result.get("std" if name in REAL else f"{_owner(name)}_std")
+        decimals = _decimals(values, DIGITS)
         if spread is not None:
-            places = np.maximum(places, _places(spread.to_numpy(np.float64), SPREAD_DIGITS))
-        found[name] = _round(values, places)
-    return found
+            decimals = np.maximum(decimals, _decimals(spread.to_numpy(np.float64), SPREAD_DIGITS))
+        result[name] = _round(values, decimals)
+    return result
 
 
 def _owner(name: str) -> str:
@@ -59,17 +59,17 @@ def _owner(name: str) -> str:
     return next((name.removesuffix(f"_{ending}") for ending in REAL if name.endswith(f"_{ending}")), "")
 
 
-def _places(values: np.ndarray, digits: int) -> np.ndarray:
+def _decimals(values: np.ndarray, digits: int) -> np.ndarray:
     """Decimal places that show so many digits."""
     size = np.abs(np.where(np.isfinite(values) & (values != 0), values, 1.0))
     return digits - 1 - np.floor(np.log10(size)).astype(int)
 
 
-def _round(values: np.ndarray, places: np.ndarray) -> np.ndarray:
+def _round(values: np.ndarray, decimals: np.ndarray) -> np.ndarray:
     result = values.copy()
-    for place in np.unique(places):
-        own = places == place
+    for decimal in np.unique(decimals):
+        mask = decimals == decimal
         # Powers of ten beyond these are no exact floats: such numbers stay as they are.
-        if abs(place) <= 22:
-            result[own] = np.round(values[own], place)
+        if abs(decimal) <= 22:
+            result[mask] = np.round(values[mask], decimal)
     return result

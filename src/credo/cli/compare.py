@@ -51,14 +51,14 @@ def compare(
             find(name.strip())  # before anything slow is imported
     import credo
 
-    def tell(model: str, fold: int, cell: dict[str, Any]) -> None:
+    def show(model: str, fold: int, cell: dict[str, Any]) -> None:
         say(f"  fold {fold + 1}: {model} " + ("refuses" if cell["refused"] else f"{cell['seconds']:.1f} s"))
 
-    chosen: Any = {"all": True, "none": False}.get(baselines, baselines)
+    selected: Any = {"all": True, "none": False}.get(baselines, baselines)
     comparison = credo.compare(
-        str(table), target[0] if len(target) == 1 else target, methods=methods, baselines=chosen, folds=folds,
+        str(table), target[0] if len(target) == 1 else target, methods=methods, baselines=selected, folds=folds,
         budget=budget, steps=steps, task=task, missing=missing, drop=list(drop or []), network=network,
-        split_by=split_by, seed=seed, jobs=jobs, folder=folder, callback=tell, announce=say,
+        split_by=split_by, seed=seed, jobs=jobs, folder=folder, callback=show, announce=say,
     )  # fmt: skip
     say(*comparison.notes)
     if out is not None:
@@ -67,8 +67,8 @@ def compare(
 
         say(f"Written: {write_comparison(comparison, table_name(table.name), out)}")
     if as_json:
-        said = {"sentences": comparison.sentences(), "warnings": comparison.warnings()}
-        emit({"table": comparison.table, "refused": comparison.refused} | said)
+        messages = {"sentences": comparison.sentences(), "warnings": comparison.warnings()}
+        emit({"table": comparison.table, "refused": comparison.refused} | messages)
     else:
         from credo.cli.output import print_table
         from credo.report.comparison import rows_of

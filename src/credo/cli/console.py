@@ -73,9 +73,9 @@ def readable(*streams: Any) -> None:
 def _spelled(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    found = error.object[error.start : error.end]
+    text = error.object[error.start : error.end]
     return "".join(
-        PLAIN.get(letter) or letter.encode("ascii", "backslashreplace").decode() for letter in found
+        PLAIN.get(letter) or letter.encode("ascii", "backslashreplace").decode() for letter in text
     ), error.end
 
 

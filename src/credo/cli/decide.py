@@ -63,11 +63,11 @@ def decide(
     opened = load(run)
     rows = opened.rows(table, fate="; their decisions are left empty", tell=say)
     decisions = opened.decide(rows, utility or _order(str(newsvendor)), risk=how, over=over, abstain=leave)
-    said = "\n".join([decisions.summary(), *_realised(decisions, opened.encoder, rows.used)])
+    text = "\n".join([decisions.summary(), *_realised(decisions, opened.encoder, rows.used)])
     result = decisions.to_pandas()
     if len(rows.places) < len(rows.frame):
         result = result.set_index(rows.places).reindex(range(len(rows.frame)))
-    write_or_print(result, out, "decisions", said)
+    write_or_print(result, out, "decisions", text)
     if out is not None:
         write_picture(decisions.plot(), out.with_suffix(".png"))
 
@@ -110,13 +110,13 @@ def _realised(decisions: Any, encoder: Any, frame: Any) -> list[str]:
     from credo.tables.encode.scale import true_targets
     from credo.tables.read import parse
 
-    named = parse.named_frame(frame)
-    if encoder.target not in named.columns:
+    frame = parse.named_frame(frame)
+    if encoder.target not in frame.columns:
         return []
-    known = np.flatnonzero(~parse.missing_mask(named[encoder.target]))
-    if len(known) == 0:
+    labelled = np.flatnonzero(~parse.missing_mask(frame[encoder.target]))
+    if len(labelled) == 0:
         return []
-    targets = true_targets(encoder, encoder.targets(named.iloc[known]))
-    left = len(named) - len(known)
-    note = [f"{left} of {len(named)} rows have no target and are not scored."] if left else []
-    return [str(decisions.rows(known).score(targets)), *note]
+    targets = true_targets(encoder, encoder.targets(frame.iloc[labelled]))
+    missing = len(frame) - len(labelled)
+    note = [f"{missing} of {len(frame)} rows have no target and are not scored."] if missing else []
+    return [str(decisions.rows(labelled).score(targets)), *note]

@@ -55,14 +55,14 @@ def detect(
     if (suspect is None) == (attack is None):
         raise InputError("Say what to detect by one of --suspect FILE and --attack KIND:SIZE.")
     if suspect is not None:
-        said: list[str] = []
-        flagged = load(run).detect(suspect, clean=clean, score=score, fpr=fpr, tell=said.append)
-        say(*said[:-1])
-        write_or_print(flagged, out, "rows", said[-1])
+        notes: list[str] = []
+        flagged = load(run).detect(suspect, clean=clean, score=score, fpr=fpr, tell=notes.append)
+        say(*notes[:-1])
+        write_or_print(flagged, out, "rows", notes[-1])
         return
     how = Attack.parse(str(attack))
-    made, detection = attacked(load(run), how, clean, score, fpr, say)
-    print(made)
+    attacks, detection = attacked(load(run), how, clean, score, fpr, say)
+    print(attacks)
     if detection is None:
         print("No attack succeeded, so there is nothing to detect.")
         if out is not None:

@@ -35,32 +35,32 @@ def effects(
 
     opened = load(run)
     inputs = opened.inputs(rows, tell=say)
-    found = opened.effects(inputs, level=level)
-    print(found)
-    say(*of_dates(found, opened.encoder), *left_out(found, opened.encoder))
-    for place in write(opened, found, inputs, out or run):
-        say(f"Wrote {place}.")
+    result = opened.effects(inputs, level=level)
+    print(result)
+    say(*of_dates(result, opened.encoder), *left_out(result, opened.encoder))
+    for path in write(opened, result, inputs, out or run):
+        say(f"Wrote {path}.")
 
 
-def write(opened: Any, found: Any, inputs: Any, folder: Path) -> list[Path]:
+def write(opened: Any, result: Any, inputs: Any, folder: Path) -> list[Path]:
     """Write the picture and the page."""
     from credo.errors import InputError
     from credo.report.effects import TITLE, effect_figures, effect_page
     from credo.report.nodes import node_section
 
-    figures = effect_figures(found, opened.encoder, inputs)
+    figures = effect_figures(result, opened.encoder, inputs)
     page = effect_page(
-        f"{TITLE}: {opened.folder.resolve().name}", found, opened.encoder, figures, node_section(opened.fit, 2, "run")
+        f"{TITLE}: {opened.folder.resolve().name}", result, opened.encoder, figures, node_section(opened.fit, 2, "run")
     )
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        places = []
+        paths = []
         for name, figure in figures.items():
-            places.append(folder / f"{name.replace('panels', 'effects')}.png")
-            figure.savefig(places[-1], facecolor="white", dpi=150)
-        places.append(folder / "effects.html")
-        places[-1].write_text(page, encoding="utf-8", errors="replace")
+            paths.append(folder / f"{name.replace('panels', 'effects')}.png")
+            figure.savefig(paths[-1], facecolor="white", dpi=150)
+        paths.append(folder / "effects.html")
+        paths[-1].write_text(page, encoding="utf-8", errors="replace")
     except OSError as error:
         reason = error.strerror or str(error)
         raise InputError(f"The effects cannot be written to {folder}: {reason}; choose another --out.") from error
-    return places
+    return paths

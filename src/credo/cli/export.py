@@ -33,9 +33,9 @@ def export(
     from credo.storage.export import export as write
 
     try:
-        wanted = [float(word) for word in levels.split(",")]
+        quantiles = [float(word) for word in levels.split(",")]
     except ValueError as error:
         raise InputError(f"--levels takes numbers such as 0.05,0.5,0.95, got {levels}.") from error
-    place = write(run, out, form, num_samples=samples, levels=wanted)
-    size = sum(file.stat().st_size for file in place.iterdir())
-    say(f"Wrote the predictor {place} ({size / 1024:.0f} KB, {form}).")
+    folder = write(run, out, form, num_samples=samples, levels=quantiles)
+    size = sum(file.stat().st_size for file in folder.iterdir())
+    say(f"Wrote the predictor {folder} ({size / 1024:.0f} KB, {form}).")

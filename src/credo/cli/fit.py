@@ -79,8 +79,8 @@ def fit(
 def free_folder(table: Path) -> Path:
     """runs/NAME, or runs/NAME-2 and so on where that is taken."""
     name = table.name.removesuffix(".gz").rpartition(".")[0] or table.name
-    places = (Path("runs") / (name if i == 1 else f"{name}-{i}") for i in itertools.count(1))
-    return next(place for place in places if not place.exists())
+    folders = (Path("runs") / (name if i == 1 else f"{name}-{i}") for i in itertools.count(1))
+    return next(folder for folder in folders if not folder.exists())
 
 
 def finish(run: Any, as_json: bool) -> None:

@@ -82,8 +82,8 @@ def _usage(error: Any) -> str:
     path = context.command_path if context is not None else "credo"
     option = vars(error).get("option_name")
     if type(error).__name__ == "NoSuchOption" and context is not None:
-        known = [name for parameter in context.command.params for name in parameter.opts]
-        return f"{path} has no option {option}.{did_you_mean(str(option), known)} See `{path} --help`."
+        options = [name for parameter in context.command.params for name in parameter.opts]
+        return f"{path} has no option {option}.{did_you_mean(str(option), options)} See `{path} --help`."
     message = error.format_message()
     return f"{message} See `{path} --help`." if message[-1:] in ".?" else f"{message}; see `{path} --help`."
 

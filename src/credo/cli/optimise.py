@@ -49,7 +49,7 @@ def optimise(
     with locked(out), prints_on_stderr():
         function = load_objective(objective, list(search.space.dimensions))
         search = _resumed(search, out)
-        search.minimise(function, evaluations, out, _teller(evaluations), failures="record")
+        search.minimise(function, evaluations, out, _progress(evaluations), failures="record")
     if len(search.history) < evaluations:
         say(f"All {len(search.history)} points of the space have been evaluated.")
     if all(e.failed for e in search.history):
@@ -68,17 +68,17 @@ def _resumed(search: Any, out: Path) -> Any:
 
     if not (out / FILE).exists():
         return search
-    before = Optimizer.load(out)
-    changed = sorted(k for k, v in search.settings.items() if before.settings.get(k) != v)
+    saved = Optimizer.load(out)
+    changed = sorted(k for k, v in search.settings.items() if saved.settings.get(k) != v)
     if changed:
         raise InputError(
             f"{out} holds a search with other settings ({', '.join(changed)}): name another folder or repeat them."
         )
-    say(f"Going on after {len(before.history)} evaluations.")
-    return before
+    say(f"Going on after {len(saved.history)} evaluations.")
+    return saved
 
 
-def _teller(total: int) -> Callable[[Any], None]:
+def _progress(total: int) -> Callable[[Any], None]:
     """A line for each evaluation: how many of all there are, as a bar too, the value, the best one and the settings.
 
     No bar that moves: the objective may print, and have bars of its own.
@@ -87,12 +87,12 @@ def _teller(total: int) -> Callable[[Any], None]:
     def report(search: Any) -> None:
         done = len(search.history)
         full = round(10 * min(done / total, 1.0))
-        _tell(search, f"{'━' * full}{'─' * (10 - full)} {done:>{len(str(total))}}/{total}")
+        _show(search, f"{'━' * full}{'─' * (10 - full)} {done:>{len(str(total))}}/{total}")
 
     return report
 
 
-def _tell(search: Any, bar: str) -> None:
+def _show(search: Any, bar: str) -> None:
     last = search.history[-1]
     settings = ", ".join(f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}" for k, v in last.point.items())
     if last.failed:
@@ -115,25 +115,25 @@ def load_objective(text: str, settings: list[str]) -> Callable[[dict[str, Any]],
     path, colon, name = text.rpartition(":")
     if not colon or not path or not name.isidentifier():
         raise InputError(f"The objective is written script.py:function, got {text!r}.")
-    place = Path(path)
-    if not place.is_file():
-        raise InputError(f"There is no script {place}.")
-    spec = importlib.util.spec_from_file_location("credo_objective", place)
+    script = Path(path)
+    if not script.is_file():
+        raise InputError(f"There is no script {script}.")
+    spec = importlib.util.spec_from_file_location("credo_objective", script)
     if spec is None or spec.loader is None:
-        raise InputError(f"{place} is not a Python script: its name ends in .py.")
+        raise InputError(f"{script} is not a Python script: its name ends in .py.")
     module = importlib.util.module_from_spec(spec)
     sys.modules["credo_objective"] = module  # dataclasses of the script look their module up
-    sys.path.insert(0, str(place.resolve().parent))
+    sys.path.insert(0, str(script.resolve().parent))
     try:
         spec.loader.exec_module(module)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a script that ends in sys.exit(), too
-        raise InputError(f"{place} cannot be run: {in_words(error)}.") from error
+        raise InputError(f"{script} cannot be run: {in_words(error)}.") from error
     function = vars(module).get(name)
     if not callable(function):
-        known = [k for k, v in vars(module).items() if inspect.isfunction(v) and v.__module__ == "credo_objective"]
-        raise InputError(f"{place} has no function {name!r}; it has {', '.join(known) or 'none'}.")
+        functions = [k for k, v in vars(module).items() if inspect.isfunction(v) and v.__module__ == "credo_objective"]
+        raise InputError(f"{script} has no function {name!r}; it has {', '.join(functions) or 'none'}.")
     if _by_name(function, settings):
         return lambda point: _number(function(**point))
     return lambda point: _number(function(point))

@@ -12,34 +12,34 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def write_or_print(frame: "pd.DataFrame", out: Path | None, what: str, said: str = "") -> None:
+def write_or_print(frame: "pd.DataFrame", out: Path | None, what: str, note: str = "") -> None:
     """Write the table to a file, or to stdout as CSV.
 
     Args:
         frame: the table.
         out: the file; None is stdout.
         what: its rows are called.
-        said: a sentence about them: on stdout where the table is in a file.
+        note: a sentence about them: on stdout where the table is in a file.
     """
     from credo.tables.read.files import write_table
 
     if out is None:
         frame.to_csv(sys.stdout, index=False)
-        say(*[said] if said else [])
+        say(*[note] if note else [])
         return
     write_table(frame, out)
-    if said:
-        print(said)
+    if note:
+        print(note)
     say(f"Wrote {len(frame)} {what} to {out}.")
 
 
-def write_picture(figure: Any, place: Path) -> None:
+def write_picture(figure: Any, path: Path) -> None:
     """Write a figure, and say where it is."""
     try:
-        figure.savefig(place, facecolor="white", dpi=150)
+        figure.savefig(path, facecolor="white", dpi=150)
     except OSError as error:
-        raise InputError(f"Cannot write {place}: {error.strerror or error}; choose another --out.") from error
-    say(f"Wrote the picture {place}.")
+        raise InputError(f"Cannot write {path}: {error.strerror or error}; choose another --out.") from error
+    say(f"Wrote the picture {path}.")
 
 
 def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

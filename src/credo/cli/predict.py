@@ -35,8 +35,8 @@ def predict(
 
     opened = load(run)
     rows = opened.rows(table, fate="; their predictions are left empty", tell=say)
-    kept = kept_columns(rows.frame, keep or [], opened.encoder)
+    columns = kept_columns(rows.frame, keep or [], opened.encoder)
     result = opened.predict(rows, interval=interval)
     if out is None or out.name.lower().endswith(TEXT_ENDINGS):
         result = rounded(result)
-    write_or_print(beside(rows.frame, kept, result), out, "predictions")
+    write_or_print(beside(rows.frame, columns, result), out, "predictions")

@@ -23,7 +23,7 @@ def write(runs: list[Path], out: Path | None) -> Path:
     """Write the page and say where it is."""
     from credo.report import load_run_data, write_report
 
-    place = out or (runs[0] / "report.html" if len(runs) == 1 else Path("report.html"))
-    write_report([load_run_data(run) for run in runs], place)
+    path = out or (runs[0] / "report.html" if len(runs) == 1 else Path("report.html"))
+    write_report([load_run_data(run) for run in runs], path)
     say(f"Wrote the report on {len(runs)} run{'s' * (len(runs) > 1)}.")
-    return place
+    return path

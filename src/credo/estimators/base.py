@@ -119,17 +119,17 @@ class BayesianEstimator(BaseEstimator):
         seeds = check_random_state(self.random_state).randint(LARGEST_SEED, size=2)
         self.predict_seed_ = int(seeds[1])
         parts = {"prior": self.prior, "likelihood": self.likelihood}
-        said = {name: part for name, part in parts.items() if part is not None}
+        named_parts = {name: part for name, part in parts.items() if part is not None}
         if isinstance(self.method, str) and self.method == AUTO:
             resolved = resolve(
-                self._case(task, data, outputs), network=self.network, settings=(self.settings or {}) | said,
+                self._case(task, data, outputs), network=self.network, settings=(self.settings or {}) | named_parts,
                 steps=self.steps, batch_size=self.batch_size, budget=self.budget, seed=int(seeds[0]), begun=begun,
             )  # fmt: skip
             self.why_ = resolved.why
             self._say(resolved.why)
         else:
             words = {"steps": self.steps, "batch_size": self.batch_size}
-            model = self._model_of(self.method, self.network, said)
+            model = self._model_of(self.method, self.network, named_parts)
             resolved = Resolved(words, make_method(self.method, self.settings), model, self.budget)
         with unwarned():
             fit = resolved.fit(jax.random.key(int(seeds[0])), data, progress=bool(self.verbose))
@@ -153,9 +153,9 @@ class BayesianEstimator(BaseEstimator):
         return Case(task, data, features, outputs, self._model_of, size, fixed_outputs=fixed, looks=False)
 
     def _model_of(self, method: Any, network: Any, options: dict[str, Any]) -> Model:
-        made = make_network(network, method)
-        prior = make_prior(options.get("prior"), self._kind, method, made)
-        return Model(made, prior, self._likelihood(options.get("likelihood"), method), 1.0, None)
+        built = make_network(network, method)
+        prior = make_prior(options.get("prior"), self._kind, method, built)
+        return Model(built, prior, self._likelihood(options.get("likelihood"), method), 1.0, None)
 
     def _likelihood(self, likelihood: Any, method: Any) -> Likelihood:
         """The likelihood of targets as the fit sees them, from its name or itself; None is the method's."""
@@ -243,7 +243,7 @@ class BayesianEstimator(BaseEstimator):
 
 
 def _like(fit: Fit, **parts: Any) -> Fit:
-    """The fit with equal parts kept elsewhere: its alarms stay what they are."""
+    """The fit with some parts replaced by equal ones; its alarms stay."""
     copy = dataclasses.replace(fit, **parts)
     copy.rings = fit.rings
     return copy

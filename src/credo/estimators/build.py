@@ -9,14 +9,7 @@ from credo.core.network import Network
 from credo.errors import InputError
 from credo.networks import mlp
 from credo.registry import did_you_mean, find, likelihoods_of
-from credo.tables.model import (
-    METHOD,
-    default_prior,
-    parse_likelihood,
-    parse_network,
-    parse_prior,
-    recipe,
-)
+from credo.tables.model import METHOD, default_prior, parse_likelihood, parse_network, parse_prior, recipe
 
 LIKELIHOODS = {"regressor": likelihoods_of("regression", "count"), "classifier": likelihoods_of("binary", "multiclass")}
 
@@ -61,8 +54,8 @@ def make_likelihood(likelihood: Any, kind: str, num_classes: int | None = None, 
     if isinstance(likelihood, str):
         return parse_likelihood(likelihood, kind, num_classes or 0, names)
     if not isinstance(likelihood, Likelihood) or (likelihood.kind == "classes") != (kind == "classifier"):
-        wanted = "classes" if kind == "classifier" else "numbers"
-        raise InputError(f"A {kind} takes a likelihood for {wanted}, such as {', '.join(names)}; got {likelihood!r}.")
+        targets = "classes" if kind == "classifier" else "numbers"
+        raise InputError(f"A {kind} takes a likelihood for {targets}, such as {', '.join(names)}; got {likelihood!r}.")
     return likelihood
 
 

@@ -87,7 +87,7 @@ class BayesianClassifier(ClassifierMixin, BayesianEstimator):
 
         A sample_weight of 2 counts as two equal rows, of 0 as none.
         """
-        given = y
+        labels = y
         X, y, weight = self._checked(X, y, sample_weight)
         check_classification_targets(y)
         if self.class_weight is not None:
@@ -97,7 +97,7 @@ class BayesianClassifier(ClassifierMixin, BayesianEstimator):
             raise InputError(
                 f"A classifier needs rows of at least 2 classes, got one class: {self.classes_[:1].tolist()[0]!r}."
             )
-        target = ClassTarget(target_names(given, 1)[0], tuple(self.classes_.tolist()))
+        target = ClassTarget(target_names(labels, 1)[0], tuple(self.classes_.tolist()))
         check_order(make_likelihood(self.likelihood, self._kind, len(self.classes_)), target)
         X, codes, weight = merge_repeats(self._encoded(X, weight, target), codes, weight)
         task = "binary" if len(self.classes_) == 2 else "multiclass"

@@ -65,10 +65,10 @@ class BayesianRegressor(RegressorMixin, BayesianEstimator):
 
         A sample_weight of 2 counts as two equal rows, of 0 as none.
         """
-        given = y
+        original = y
         X, y, weight = self._checked(X, y, sample_weight, multi_output=True, y_numeric=True, ensure_min_samples=2)
         y = np.asarray(y, np.float64)
-        names = target_names(given, 1 if y.ndim == 1 else y.shape[1])
+        names = target_names(original, 1 if y.ndim == 1 else y.shape[1])
         lowest = tuple(map(float, y.reshape(len(y), -1).min(0)))
         target = RegressionTarget(names, (0.0,) * len(names), (1.0,) * len(names), lowest=lowest)
         X, y, weight = merge_repeats(self._encoded(X, weight, target), y, weight)

@@ -40,10 +40,10 @@ class Standard(NamedTuple):
 
 def drop_unweighted(inputs: Any, targets: np.ndarray, weight: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
     """A row of weight 0 counts as one that is not there."""
-    kept = weight > 0
-    if not kept.any():
+    positive = weight > 0
+    if not positive.any():
         raise InputError("Every sample_weight is 0, so there are no rows to learn from.")
-    return (inputs, targets, weight) if kept.all() else (inputs[kept], targets[kept], weight[kept])
+    return (inputs, targets, weight) if positive.all() else (inputs[positive], targets[positive], weight[positive])
 
 
 def merge_repeats(
