@@ -69,35 +69,32 @@ def uci(
     """Test log-likelihood and RMSE on the UCI regression sets, in the published protocol."""
     from benchmarks import pictures, uci_board, uci_page
     from benchmarks import uci as study
-    from benchmarks.records import Records
     from benchmarks.uci_data import SETS, load
     from credo.tables.model import parse_settings
     from credo.training.fit import seconds
 
-    names, chosen = list(SETS) if sets is None else _words(sets), _words(models)
-    study.check(chosen, names)
-    kept = Records(folder or out / "records", out / f"{study.NAME}.json")
-    options = study.Options(
-        steps, None if budget is None else seconds(budget), parse_settings(settings or []), jobs
-    )  # fmt: skip
+    names, selected = list(SETS) if sets is None else _words(sets), _words(models)
+    study.check(selected, names)
+    store = _store(study, folder, out)
+    plan_seconds = None if budget is None else seconds(budget)
+    options = study.Options(steps, plan_seconds, parse_settings(settings or []), jobs)
     for name in names if not table else []:
         data = load(data_dir, name)
         part = range(first, min(first + splits, len(data["train_idx"])))
         if not part:
             say(f"{name} has {len(data['train_idx'])} splits: none is left after the first {first}.")
             continue
-        for model in chosen:
+        for model in selected:
             if choose_only:
                 _choose(study, name, model, data, list(part), steps)
                 continue
-            ran = study.study(model, name, data, part, options, kept, say)
-            ran |= one_fit and study.one_fit(model, name, data, options, kept)
+            ran = study.study(model, name, data, part, options, store, say)
+            ran |= one_fit and study.one_fit(model, name, data, options, store)
             say(f"{name} {model}: {'done' if ran else 'on record'}")
-    board = uci_board.gather(kept.all(study.NAME))
+    board = uci_board.gather(store.all(study.NAME))
     if choose_only or not board:
         return
-    kept.pack(study.NAME, out / "uci.json")
-    _write(out / "uci.md", uci_page.markdown(board, _command(context)))
+    _publish(study, store, out, uci_page.markdown(board, _command(context)))
     say(f"Written: {pictures.save(pictures.uci(board), out / 'uci.png')}")
     print("\n".join([uci_board.score_table(board, "log_likelihood"), *uci_page.sentences(board)]))
 
@@ -132,20 +129,18 @@ def airfoil(
     """Quality against seconds on the airfoil set."""
     from benchmarks import airfoil as study
     from benchmarks import pictures
-    from benchmarks.records import Records
     from credo.tables.model import parse_settings
 
-    chosen = _words(models)
-    _known(chosen, study.MODELS, "model")
-    kept = Records(folder or out / "records", out / f"{study.NAME}.json")
+    selected = _words(models)
+    _check_names(selected, study.MODELS, "model")
+    store = _store(study, folder, out)
     options = study.Options(size, path, tuple(parse_settings(settings or []).items()), steps)
     if not table:
-        study.study(study.load(data_dir), chosen, _numbers(lengths), splits, options, kept, say)
-    found = kept.all(study.NAME)
-    if found:
-        kept.pack(study.NAME, out / "airfoil.json")
-        _write(out / "airfoil.md", study.markdown(found, _command(context)))
-        say(f"Written: {pictures.save(pictures.airfoil(study.summary(found)), out / 'airfoil.png')}")
+        study.study(study.load(data_dir), selected, _numbers(lengths), splits, options, store, say)
+    entries = store.all(study.NAME)
+    if entries:
+        _publish(study, store, out, study.markdown(entries, _command(context)))
+        say(f"Written: {pictures.save(pictures.airfoil(study.summary(entries)), out / 'airfoil.png')}")
 
 
 @app.command()
@@ -166,19 +161,17 @@ def images(
 ) -> None:
     """LeNet-5 on digits and clothes: accuracy and log-likelihood."""
     from benchmarks import images as study
-    from benchmarks.records import Records
 
-    names, chosen = _words(data), _words(methods)
-    _known(names, study.DATA, "set")
-    _known(chosen, study.METHODS, "method")
-    kept = Records(folder or out / "records", out / f"{study.NAME}.json")
+    names, selected = _words(data), _words(methods)
+    _check_names(names, study.DATA, "set")
+    _check_names(selected, study.METHODS, "method")
+    store = _store(study, folder, out)
     options = study.Options(epochs, batch_size, samples, members, validation)
     if not table:
-        study.study(data_dir, names, chosen, seeds, options, kept, say)
-    found = kept.all(study.NAME)
-    if found:
-        kept.pack(study.NAME, out / "images.json")
-        _write(out / "images.md", study.markdown(found, _command(context)))
+        study.study(data_dir, names, selected, seeds, options, store, say)
+    entries = store.all(study.NAME)
+    if entries:
+        _publish(study, store, out, study.markdown(entries, _command(context)))
 
 
 @app.command()
@@ -201,19 +194,19 @@ def speed(
     """Speed beside NumPyro, BlackJAX, Pyro, posteriors and torch; exit code 1 when a case failed."""
     from benchmarks.speed import plan
 
-    wanted = plan.chosen(cases)
+    selected = plan.select(cases)
     if names:
-        print("\n".join(case.key for case in wanted))
+        print("\n".join(case.key for case in selected))
         return
     from benchmarks.records import Records, without_accelerator
     from benchmarks.speed import run, table
 
     python = run.usable(peers)
-    if python is None and any(case.is_peer for case in wanted):
+    if python is None and any(case.is_peer for case in selected):
         reason = f"no interpreter at {peers}" if peers else "no --peers interpreter given"
         say(f"Peers are skipped: {reason}; `make bench-peers` makes one.")
-        wanted = [case for case in wanted if not case.is_peer]
-    rows = run.run_all(wanted, python, passes, limit, quick, Records(folder), say)
+        selected = [case for case in selected if not case.is_peer]
+    rows = run.run_all(selected, python, passes, limit, quick, Records(folder), say)
     where = without_accelerator(*sorted({f"JAX {row['versions']['jax']}" for row in rows if _jax(row)}))
     _write(out / "speed.md", table.page(rows, _command(context), where, quick))
     if as_json:
@@ -238,19 +231,16 @@ def tables(
 ) -> None:
     """What `credo fit` does with nothing said, on tables of six kinds and on counts; no data are needed."""
     from benchmarks import front_door as study
-    from benchmarks.records import Records
     from benchmarks.tables import TABLES
 
-    chosen = list(TABLES) if names is None else _words(names)
-    _known(chosen, tuple(TABLES), "table")
-    kept = Records(folder or out / "records", out / f"{study.NAME}.json")
+    selected = list(TABLES) if names is None else _words(names)
+    _check_names(selected, tuple(TABLES), "table")
+    store = _store(study, folder, out)
     if not table:
-        study.study(chosen, seed, rows, kept, say)
-    lines = study.summary(study.current(kept.all(study.NAME), seed, rows))
+        study.study(selected, seed, rows, store, say)
+    lines = study.summary(study.current(store.all(study.NAME), seed, rows))
     if lines:
-        kept.pack(study.NAME, out / "tables.json")
-        _write(out / "tables.md", study.markdown(lines, _command(context)))
-        print(study.markdown(lines, _command(context)))
+        print(_publish(study, store, out, study.markdown(lines, _command(context))))
 
 
 @app.command()
@@ -270,20 +260,17 @@ def budgets(
     """Are short budgets honest, and kept? On four tables; no data are needed."""
     from benchmarks import budgets as study
     from benchmarks.budget_tables import TABLES
-    from benchmarks.records import Records
     from credo.training.budget import seconds
 
-    chosen = list(TABLES) if names is None else _words(names)
-    _known(chosen, tuple(TABLES), "table")
-    asked = [None if word == "default" else seconds(word) for word in _words(times)]
-    kept = Records(folder or out / "records", out / f"{study.NAME}.json")
+    selected = list(TABLES) if names is None else _words(names)
+    _check_names(selected, tuple(TABLES), "table")
+    limits = [None if word == "default" else seconds(word) for word in _words(times)]
+    store = _store(study, folder, out)
     if not table:
-        study.study(chosen, asked, seed, kept, say)
-    lines = study.summary(study.current(kept.all(study.NAME), seed))
+        study.study(selected, limits, seed, store, say)
+    lines = study.summary(study.current(store.all(study.NAME), seed))
     if lines:
-        kept.pack(study.NAME, out / f"{study.NAME}.json")
-        _write(out / f"{study.NAME}.md", study.markdown(lines, _command(context)))
-        print(study.markdown(lines, _command(context)))
+        print(_publish(study, store, out, study.markdown(lines, _command(context))))
 
 
 @app.command()
@@ -312,25 +299,37 @@ def portfolio(
     from benchmarks.portfolio import page, picture, run
     from benchmarks.portfolio.rivals import MODELS, OWN
     from benchmarks.portfolio.sets import SETS
-    from benchmarks.records import Records
     from benchmarks.speed.run import usable
 
     python = usable(peers)
-    names, chosen = list(SETS) if sets is None else _words(sets), list(MODELS) if models is None else _words(models)
-    _known(names, tuple(SETS), "set")
-    _known(chosen, MODELS, "model")
-    if python is None and not table and not set(chosen) <= set(OWN):
+    names, selected = list(SETS) if sets is None else _words(sets), list(MODELS) if models is None else _words(models)
+    _check_names(names, tuple(SETS), "set")
+    _check_names(selected, MODELS, "model")
+    if python is None and not table and not set(selected) <= set(OWN):
         say("Rivals are skipped: --peers names no interpreter; `make bench-peers` makes one.")
-        chosen = [model for model in chosen if model in OWN]
-    kept = Records(folder or out / "records", out / f"{run.NAME}.json")
+        selected = [model for model in selected if model in OWN]
+    store = _store(run, folder, out)
     if not table:
         parts = None if splits is None else [int(word) for word in _words(splits) if word.isdigit()]
-        run.study(names, chosen, parts, data_dir, python, limit, kept, say)
-    found = kept.all(run.NAME)
-    if found:
-        kept.pack(run.NAME, out / f"{run.NAME}.json")
-        _write(out / f"{run.NAME}.md", page.markdown(found, _command(context)))
-        say(f"Written: {save(picture.draw(found), out / f'{run.NAME}.png')}")
+        run.study(names, selected, parts, data_dir, python, limit, store, say)
+    entries = store.all(run.NAME)
+    if entries:
+        _publish(run, store, out, page.markdown(entries, _command(context)))
+        say(f"Written: {save(picture.draw(entries), out / f'{run.NAME}.png')}")
+
+
+def _store(study: Any, folder: Path | None, out: Path) -> Any:
+    """The records of a study: those of the folder, and those beside its page."""
+    from benchmarks.records import Records
+
+    return Records(folder or out / "records", out / f"{study.NAME}.json")
+
+
+def _publish(study: Any, store: Any, out: Path, page: str) -> str:
+    """Write the page of a study, and its records beside it; the page."""
+    store.pack(study.NAME, out / f"{study.NAME}.json")
+    _write(out / f"{study.NAME}.md", page)
+    return page
 
 
 def _jax(row: dict[str, Any]) -> bool:
@@ -350,13 +349,13 @@ def _numbers(text: str) -> list[int]:
     return [int(word) for word in words]
 
 
-def _known(names: list[str], known: tuple[str, ...], what: str) -> None:
+def _check_names(names: list[str], allowed: tuple[str, ...], what: str) -> None:
     from credo.errors import InputError
     from credo.registry import did_you_mean
 
     for name in names:
-        if name not in known:
-            raise InputError(f"Unknown {what} {name!r}.{did_you_mean(name, known)} There are {', '.join(known)}.")
+        if name not in allowed:
+            raise InputError(f"Unknown {what} {name!r}.{did_you_mean(name, allowed)} There are {', '.join(allowed)}.")
 
 
 def _command(context: typer.Context) -> str:
@@ -368,8 +367,8 @@ def _command(context: typer.Context) -> str:
             continue
         option = parameter.opts[-1]
         for one in value if isinstance(value, list | tuple) else [value]:
-            place = {"data_dir": "DIR", "peers": "PYTHON"}.get(str(parameter.name), str(one))
-            words += [option] if one is True else [option, place]
+            text = {"data_dir": "DIR", "peers": "PYTHON"}.get(str(parameter.name), str(one))
+            words += [option] if one is True else [option, text]
     return " ".join(words)
 
 

@@ -41,15 +41,15 @@ def images(folder: str, name: str, validation: bool) -> tuple[np.ndarray, np.nda
 def method_of(options: argparse.Namespace) -> Any:
     """The method by its name here."""
     rate = options.learning_rate
-    known = {
+    makers = {
         "deep_ensemble": lambda: credo.methods.DeepEnsemble(size=options.members, learning_rate=rate),
         "mc_dropout": lambda: credo.methods.MCDropout(learning_rate=rate),
         "bayes_by_backprop": lambda: credo.methods.BayesByBackprop(learning_rate=rate, estimator="flipout"),
         "map": lambda: credo.methods.MAP(learning_rate=rate),
     }
-    if options.method not in known:
-        raise SystemExit(f"Unknown method {options.method}; choose of {', '.join(known)}.")
-    return known[options.method]()
+    if options.method not in makers:
+        raise SystemExit(f"Unknown method {options.method}; choose of {', '.join(makers)}.")
+    return makers[options.method]()
 
 
 def run(
@@ -60,26 +60,26 @@ def run(
     network = credo.networks.lenet(dropout=0.5 if options.method == "mc_dropout" else 0.0)
     model = credo.Model(network, credo.priors.normal(options.prior), credo.likelihoods.categorical(10))
     began = time.perf_counter()
-    found = active.learn(
+    result = active.learn(
         jax.random.key(seed), model, x, y, method_of(options), acquisition=acquisition, start=options.start,
         batch=options.batch, budget=options.budget, test=(test_x, test_y), candidates=options.candidates,
         num_samples=options.draws, steps=options.steps, batch_size=options.batch_size,
         folder=options.folder / f"{acquisition}-{seed}" if options.folder else None,
     )  # fmt: skip
-    last = found.scores["accuracy"][-1]
-    print(f"{acquisition}, seed {seed}: {100 * last:.2f} % with {found.sizes[-1]} labels, "
+    last = result.scores["accuracy"][-1]
+    print(f"{acquisition}, seed {seed}: {100 * last:.2f} % with {result.sizes[-1]} labels, "
           f"{time.perf_counter() - began:.0f} s", flush=True)  # fmt: skip
-    return found
+    return result
 
 
-def share(own: np.ndarray, random: np.ndarray) -> str:
+def share(labels: np.ndarray, random: np.ndarray) -> str:
     """Labels of an acquisition by those of random, with a bootstrap interval over seeds."""
-    if not np.isfinite([*own, *random]).all():
+    if not np.isfinite([*labels, *random]).all():
         return "–"
     rng = np.random.default_rng(0)
-    means = [values[rng.integers(len(values), size=(4000, len(values)))].mean(1) for values in (own, random)]
+    means = [values[rng.integers(len(values), size=(4000, len(values)))].mean(1) for values in (labels, random)]
     low, high = np.quantile(means[0] / means[1], (0.025, 0.975))
-    return f"{100 * own.mean() / random.mean():.0f} % ({100 * low:.0f}–{100 * high:.0f})"
+    return f"{100 * labels.mean() / random.mean():.0f} % ({100 * low:.0f}–{100 * high:.0f})"
 
 
 def table(runs: dict[str, list[active.ActiveLearning]], levels: list[float]) -> list[str]:
@@ -88,7 +88,7 @@ def table(runs: dict[str, list[active.ActiveLearning]], levels: list[float]) -> 
     lines = ["| accuracy | " + " | ".join(names) + " |" + "".join(f" {n} / random |" for n in names if n != "random")]
     lines.append("|" + "---|" * (lines[0].count("|") - 1))
     for level in levels:
-        needed = {name: active.labels_needed(found, level) for name, found in runs.items()}
+        needed = {name: active.labels_needed(group, level) for name, group in runs.items()}
         cells = [f"{np.mean(needed[name]):.0f}" if np.isfinite(needed[name]).all() else "∞" for name in names]
         if "random" in runs:
             cells += [share(needed[name], needed["random"]) for name in names if name != "random"]
@@ -127,7 +127,7 @@ def main() -> int:
         runs[name] = [run(name, seed, data, options) for seed in seeds]
     print("\n".join(table(runs, [float(level) for level in options.levels.split(",")])))
     if options.plot:
-        first, *rest = [found for group in runs.values() for found in group]
+        first, *rest = [result for group in runs.values() for result in group]
         first.plot(*rest).savefig(options.plot, dpi=110)
     return 0
 

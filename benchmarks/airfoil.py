@@ -71,16 +71,16 @@ def run(data: np.ndarray, seed: int, model: str, length: int | None, options: Op
         predictive = fit_baseline(model, "regression", x, y, seed=seed).predict(new_x)
         spent = time.perf_counter() - began
     else:
-        said: dict[str, Any] = {"method": model, "network": None, "steps": options.steps, "batch_size": None}
-        said["settings"] = {}
+        words: dict[str, Any] = {"method": model, "network": None, "steps": options.steps, "batch_size": None}
+        words["settings"] = {}
         if model == CHAINS:
             chains = {"size": options.size, "warmup": length, "num_steps": options.path}
-            said |= {"steps": length, "settings": chains | dict(options.settings)}
+            words |= {"steps": length, "settings": chains | dict(options.settings)}
         case = of_table(encoder, (x, y, np.ones(len(x), np.float32)))
         if model == AUTO:
-            said["settings"] = dict(options.settings)
+            words["settings"] = dict(options.settings)
             facts["why"] = case.choose().why  # that of the choice says the scores of one split's pilot
-        resolved = resolve(case, **said, seed=seed)
+        resolved = resolve(case, **words, seed=seed)
         fit = credo.fit(
             jax.random.key(seed), resolved.model, (x, y), resolved.method, steps=resolved.words["steps"],
             batch_size=resolved.words["batch_size"], progress=False,
@@ -89,10 +89,10 @@ def run(data: np.ndarray, seed: int, model: str, length: int | None, options: Op
         facts["compiling"] = float(fit.timing["seconds_compile"])
         predictive = credo.predict(jax.random.key(1), fit, new_x)
     scores = {
-        "rmse": credo.metrics.rmse(predictive, new_y),
-        "nll": -credo.metrics.log_likelihood(predictive, new_y),
+        "rmse": float(credo.metrics.rmse(predictive, new_y)),
+        "nll": -float(credo.metrics.log_likelihood(predictive, new_y)),
     }
-    return facts | {"seconds": spent} | {name: float(value) for name, value in scores.items()}
+    return facts | {"seconds": spent} | scores
 
 
 def study(
@@ -101,7 +101,7 @@ def study(
     lengths: Iterable[int],
     splits: int,
     options: Options,
-    kept: records.Records,
+    store: records.Records,
     tell: Callable[[str], Any],
 ) -> int:
     """Run what is not on record; the number of fits."""
@@ -109,12 +109,12 @@ def study(
     cells = [(m, n) for m in models for n in (lengths if m == CHAINS else [None])]
     for model, length in cells:
         for seed in range(splits):
-            how = (model, length) if model in BASELINES else (model, length, options)
-            own = baseline_rules(model, "regression") if model in BASELINES else []
-            choice = (jax.default_backend(), *rules("regression")) if model == AUTO else tuple(own)
-            mark = records.fingerprint(how, *choice, data)
+            settings = (model, length) if model in BASELINES else (model, length, options)
+            constants = baseline_rules(model, "regression") if model in BASELINES else []
+            choice = (jax.default_backend(), *rules("regression")) if model == AUTO else tuple(constants)
+            mark = records.fingerprint(settings, *choice, data)
             name = f"{NAME}-{model}-{length or 0}-{seed}-{mark}"
-            if kept.read(name) is not None:
+            if store.read(name) is not None:
                 continue
             record: dict[str, Any] = {"model": model, "length": length, "split": seed, "fingerprint": mark}
             try:
@@ -122,7 +122,7 @@ def study(
             except Refusal as error:
                 tell(f"{model} is left out: {error}")
                 break
-            kept.write(name, record)
+            store.write(name, record)
             fits += 1
             tell(f"{label(record)}, split {seed}: NLL {record['nll']:.3f}, {record['seconds']:.0f} s")
     return fits
@@ -133,10 +133,10 @@ def label(record: dict[str, Any]) -> str:
     return record["model"] + (f" {record['length']} + {record['length']}" if record["length"] else "")
 
 
-def summary(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def summary(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """One line for each model and length: (mean, standard error) of every score over splits, seconds of a fit (their
     median: only the first one compiles) and of the first."""
-    groups = records.latest(found, label)
+    groups = records.latest(entries, label)
     return [
         {"label": name, "model": rows[0]["model"], "splits": len(rows)}
         | {key: mean_and_error([row[key] for row in rows]) for key in ("nll", "rmse")}
@@ -145,9 +145,9 @@ def summary(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def markdown(found: list[dict[str, Any]], command: str) -> str:
+def markdown(entries: list[dict[str, Any]], command: str) -> str:
     """The page."""
-    lines, beside = summary(found), published.AIRFOIL
+    lines, beside = summary(entries), published.AIRFOIL
     least = {key: min([line[key][0] for line in lines] + [float(beside[key])]) for key in ("nll", "rmse")}
 
     def cell(line: dict[str, Any], key: str) -> str:
@@ -161,8 +161,8 @@ def markdown(found: list[dict[str, Any]], command: str) -> str:
     ]  # fmt: skip
     printed = [beside[key].replace("-", "−") for key in ("nll", "rmse", "seconds")]
     rows.append([f"{beside['name']} (ten cores)", *printed, "–", "5"])
-    whys = dict.fromkeys(record["why"] for record in found if record.get("why"))
-    machines = dict.fromkeys(record["machine"] for record in found)
+    whys = dict.fromkeys(record["why"] for record in entries if record.get("why"))
+    machines = dict.fromkeys(record["machine"] for record in entries)
     return "\n\n".join([
         "# Airfoil: quality against seconds",
         "1,503 rows, 80 % of them to learn from, standardised target: means ± standard errors over the splits. "

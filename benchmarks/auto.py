@@ -103,13 +103,13 @@ def candidates(name_of: str, task: str) -> dict[str, Candidate]:
     return MANY if name_of == "large" else kinds.get(task, CLASSES)
 
 
-def fitted(one: Candidate, encoder: TableEncoder, given: Any, scored: Any, seed: int) -> Any:
+def fitted(one: Candidate, encoder: TableEncoder, train: Any, test: Any, seed: int) -> Any:
     """The predictive at the scored rows."""
     method, options = build(one.method, dict(one.settings))
     model = table_model(encoder, one.network, options, one.method)
-    size = None if one.batch_size is None else min(one.batch_size, len(given.rows))
-    found = credo.fit(jax.random.key(seed), model, given[:3], method, steps=one.steps, batch_size=size, progress=False)
-    return credo.predict(jax.random.key(seed + 1), found, scored.inputs)
+    size = None if one.batch_size is None else min(one.batch_size, len(train.rows))
+    fit = credo.fit(jax.random.key(seed), model, train[:3], method, steps=one.steps, batch_size=size, progress=False)
+    return credo.predict(jax.random.key(seed + 1), fit, test.inputs)
 
 
 def cell(
@@ -118,17 +118,17 @@ def cell(
     """Of a candidate, or of a baseline by its name: sums of the scores of held-out rows, and seconds."""
     train, held = (example.frame.iloc[part] for part in rows)
     encoder = TableEncoder.learn(train, example.target, example.task, "error")
-    given, scored = encoder.arrays(train), encoder.arrays(held, unseen="zeros")
+    learned, test = encoder.arrays(train), encoder.arrays(held, unseen="zeros")
     began = time.perf_counter()
     if one is None:
         classes = len(encoder.classes or ())
-        fit = fit_baseline(name, encoder.task, given.inputs, given.targets, num_classes=classes, seed=seed)
-        predictive = fit.predict(scored.inputs)
+        fit = fit_baseline(name, encoder.task, learned.inputs, learned.targets, num_classes=classes, seed=seed)
+        predictive = fit.predict(test.inputs)
     else:
-        predictive = fitted(one, encoder, given, scored, seed)
+        predictive = fitted(one, encoder, learned, test, seed)
     spent = time.perf_counter() - began
-    scores = row_scores(on_scale(predictive, encoder), true_targets(encoder, scored.targets))
-    return {"rows": len(scored.rows), "seconds": spent} | {k: float(v.sum()) for k, v in scores.items()}
+    scores = row_scores(on_scale(predictive, encoder), true_targets(encoder, test.targets))
+    return {"rows": len(test.rows), "seconds": spent} | {k: float(v.sum()) for k, v in scores.items()}
 
 
 def records_of(options: argparse.Namespace) -> records.Records:
@@ -136,10 +136,11 @@ def records_of(options: argparse.Namespace) -> records.Records:
     return records.Records(options.folder, options.page and options.page.with_suffix(".json"))
 
 
-def place_of(name_of: str, name: str, fold: int, one: Candidate | None, options: argparse.Namespace) -> str:
+def record_name(name_of: str, name: str, fold: int, one: Candidate | None, options: argparse.Namespace) -> str:
     """The name of a cell's record; other settings have another one."""
-    own = one or baseline_rules(name, TABLES[name_of](0, 20).task)
-    return f"candidates-{name_of}-{name}-{fold}-{records.fingerprint(own, options.folds, options.seed, options.rows)}"
+    settings = one or baseline_rules(name, TABLES[name_of](0, 20).task)
+    mark = records.fingerprint(settings, options.folds, options.seed, options.rows)
+    return f"candidates-{name_of}-{name}-{fold}-{mark}"
 
 
 def described(one: Candidate) -> str:
@@ -166,23 +167,23 @@ def page(lines: list[dict[str, Any]], options: argparse.Namespace) -> str:
         "compilation; the best of a column is bold. Tables are made with another seed than those on which `credo "
         "benchmark tables` measures `auto`, but for small, which is the same table in other folds."
     )
-    for known in GROUPS:
-        tables = list(dict.fromkeys(line["table"] for line in lines if candidates_of(line["table"]) is known))
+    for group in GROUPS:
+        tables = list(dict.fromkeys(line["table"] for line in lines if candidates_of(line["table"]) is group))
         if not tables:
             continue
-        found = {(line["table"], line["model"]): line for line in lines}
+        by_cell = {(line["table"], line["model"]): line for line in lines}
         best = {t: max(line["log_likelihood"] for line in lines if line["table"] == t) for t in tables}
 
-        def shown(t: str, model: str, found: Any = found, best: Any = best) -> str:
-            line = found.get((t, model))
+        def shown(t: str, model: str, by_cell: Any = by_cell, best: Any = best) -> str:
+            line = by_cell.get((t, model))
             if line is None:
                 return "–"
             text = number(line["log_likelihood"], 3)
             return f"{bold(text) if line['log_likelihood'] == best[t] else text} ({seconds(line['seconds'])})"
 
-        rows = [[f"`{m}`", *(shown(t, m) for t in tables)] for m in (*known, *BASELINES)]
+        rows = [[f"`{m}`", *(shown(t, m) for t in tables)] for m in (*group, *BASELINES)]
         parts.append(table(["model", *tables], rows))
-        parts.append("\n".join(f"- `{name}`: `{described(one)}`" for name, one in known.items()))
+        parts.append("\n".join(f"- `{name}`: `{described(one)}`" for name, one in group.items()))
     return "\n\n".join(parts) + "\n"
 
 
@@ -199,31 +200,30 @@ def study(name_of: str, options: argparse.Namespace) -> list[dict[str, Any]]:
         front_door.folds(example, options.seed) if len(example.frame) > front_door.LARGE
         else find_folds(example.frame, example.target, example.task, options.folds, options.seed, None)
     )  # fmt: skip
-    known = candidates(name_of, example.task)
-    names = [
-        n for n in (options.models.split(",") if options.models else [*known, *BASELINES]) if n in {*known, *BASELINES}
-    ]
-    lines, kept = [], records_of(options)
+    group = candidates(name_of, example.task)
+    names = [*group, *BASELINES]
+    names = [n for n in options.models.split(",") if n in names] if options.models else names
+    lines, store = [], records_of(options)
     for name in names:
-        found: list[Any] = []
+        results: list[Any] = []
         for fold, rows in enumerate(folds[: options.first]):
-            place = place_of(name_of, name, fold, known.get(name), options)
-            result = kept.read(place)
+            key = record_name(name_of, name, fold, group.get(name), options)
+            result = store.read(key)
             if result is None:
                 try:
-                    result = cell(name, known.get(name), example, rows, options.seed)
+                    result = cell(name, group.get(name), example, rows, options.seed)
                 except (credo.errors.Refusal, credo.errors.InputError) as error:
                     print(f"{name_of} {name}: {error}", file=sys.stderr)
                     break
-                kept.write(place, result | {"machine": records.machine()})
-                result = kept.read(place)
-            found.append(result)
-        if len(found) < len(folds[: options.first]):
+                store.write(key, result | {"machine": records.machine()})
+                result = store.read(key)
+            results.append(result)
+        if len(results) < len(folds[: options.first]):
             continue
-        total = sum(f["rows"] for f in found)
+        total = sum(f["rows"] for f in results)
         facts = ("rows", "seconds", "machine", "written")
-        line = {k: sum(f[k] for f in found) / total for k in found[0] if k not in facts}
-        spent, machine = np.mean([f["seconds"] for f in found]), found[0]["machine"]
+        line = {k: sum(f[k] for f in results) / total for k in results[0] if k not in facts}
+        spent, machine = np.mean([f["seconds"] for f in results]), results[0]["machine"]
         lines.append({"table": name_of, "model": name} | line | {"seconds": spent, "machine": machine})
         print("  ".join(f"{k} {v:.4g}" if not isinstance(v, str) else v for k, v in lines[-1].items()), flush=True)
     return lines

@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks import records
 from benchmarks.budget_tables import TABLES
-from benchmarks.markdown import number
+from benchmarks.markdown import first_paragraph, number
 from benchmarks.rules import rules
 from credo.evaluation.comparison.cell import run_cell
 from credo.evaluation.comparison.folds import find_folds
@@ -29,7 +29,7 @@ BINS = 10
 
 
 def study(
-    names: Iterable[str], budgets: Iterable[float | None], seed: int, kept: records.Records, told: Callable[[str], Any]
+    names: Iterable[str], budgets: Iterable[float | None], seed: int, done: records.Records, say: Callable[[str], Any]
 ) -> None:
     """Run what is not on record."""
     for name in names:
@@ -37,13 +37,13 @@ def study(
             for repeat, fold in cells(name, budget):
                 example = TABLES[name](seed + repeat)
                 mark = records.fingerprint(seed, repeat, fold, budget, *rules(example.task))
-                place = f"{NAME}-{name}-{shown(budget)}-{repeat}-{fold}-{mark}"
-                if kept.read(place) is None:
+                key = f"{NAME}-{name}-{shown(budget)}-{repeat}-{fold}-{mark}"
+                if done.read(key) is None:
                     parts = find_folds(example.frame, example.target, example.task, FOLDS, seed + repeat, None)[fold]
-                    found = cell(example, parts, budget, seed + repeat)
+                    scores = cell(example, parts, budget, seed + repeat)
                     facts = {"table": name, "budget": budget, "repeat": repeat, "fold": fold, "fingerprint": mark}
-                    kept.write(place, facts | {"seed": seed, "machine": records.machine()} | found)
-                    told(f"{name} {shown(budget)} repeat {repeat} fold {fold}: {found['work']:.1f} s of work")
+                    done.write(key, facts | {"seed": seed, "machine": records.machine()} | scores)
+                    say(f"{name} {shown(budget)} repeat {repeat} fold {fold}: {scores['work']:.1f} s of work")
 
 
 def cells(name: str, budget: float | None) -> list[tuple[int, int]]:
@@ -73,15 +73,16 @@ def cell(example: Any, parts: tuple[np.ndarray, np.ndarray], budget: float | Non
         "steps": None, "budget": budget, "seed": seed, "loo": False, "announce": announced.append,
     }  # fmt: skip
     began, compiled = time.perf_counter(), COMPILING.seconds
-    found = run_cell(AUTO, example.frame, parts, how)
+    outcome = run_cell(AUTO, example.frame, parts, how)
     wall, compiling = time.perf_counter() - began, COMPILING.seconds - compiled
-    if found["refused"]:
-        return {"refused": found["refused"], "wall": wall, "work": wall - compiling}
-    scores = {key: values.tolist() for key, values in found["rows"].items() if key in ("log_likelihood", "coverage_90")}
+    if outcome["refused"]:
+        return {"refused": outcome["refused"], "wall": wall, "work": wall - compiling}
+    rows = outcome["rows"]
+    scores = {key: rows[key].tolist() for key in ("log_likelihood", "coverage_90") if key in rows}
     if "coverage_90" not in scores:
-        scores |= _of_classes(example, parts, found["rows"])
+        scores |= _of_classes(example, parts, rows)
     return {
-        "rows": scores, "wall": wall, "work": wall - compiling, "why": found["why"], "status": found["status"],
+        "rows": scores, "wall": wall, "work": wall - compiling, "why": outcome["why"], "status": outcome["status"],
         "announced": announced[-1] if announced else budget, "refused": None,
     }  # fmt: skip
 
@@ -92,52 +93,52 @@ def _of_classes(example: Any, parts: tuple[np.ndarray, np.ndarray], rows: dict[s
     values, codes = np.unique(labels[parts[0]], return_inverse=True)
     log_shares = np.log(np.bincount(codes) / len(codes))
     true = np.searchsorted(values, labels[rows["place"]])
-    right, own = rows["accuracy"], np.exp(rows["log_likelihood"])
+    right, named = rows["accuracy"], np.exp(rows["log_likelihood"])
     return {
         "frequencies": log_shares[true].tolist(), "right": right.tolist(),
-        "sure": np.where(right > 0, own, 1 - own).tolist(),
+        "sure": np.where(right > 0, named, 1 - named).tolist(),
     }  # fmt: skip
 
 
-def current(found: Iterable[dict[str, Any]], seed: int) -> list[dict[str, Any]]:
+def current(entries: Iterable[dict[str, Any]], seed: int) -> list[dict[str, Any]]:
     """The records that a study with this seed and these rules makes: a folder may hold others."""
     tasks = {name: make(0).task for name, make in TABLES.items()}
-    kept = []
-    for record in found:
-        known = rules(tasks[record["table"]])
-        mark = records.fingerprint(seed, record["repeat"], record["fold"], record["budget"], *known)
-        kept += [record] if mark == record["fingerprint"] else []
-    return kept
+    matching = []
+    for record in entries:
+        constants = rules(tasks[record["table"]])
+        mark = records.fingerprint(seed, record["repeat"], record["fold"], record["budget"], *constants)
+        matching += [record] if mark == record["fingerprint"] else []
+    return matching
 
 
-def summary(found: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+def summary(entries: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """One line for each table and budget."""
     groups: dict[tuple[str, float], list[dict[str, Any]]] = {}
-    for record in found:
+    for record in entries:
         groups.setdefault((record["table"], record["budget"] or np.inf), []).append(record)
-    order = {name: place for place, name in enumerate(TABLES)}
+    order = {name: i for i, name in enumerate(TABLES)}
     return [_line(key, groups[key]) for key in sorted(groups, key=lambda key: (order[key[0]], key[1]))]
 
 
-def _line(key: tuple[str, float], own: list[dict[str, Any]]) -> dict[str, Any]:
-    scored = [record for record in own if not record["refused"]]
-    whole = {name: np.concatenate([r["rows"][name] for r in scored]) for name in (scored[0]["rows"] if scored else {})}
+def _line(key: tuple[str, float], group: list[dict[str, Any]]) -> dict[str, Any]:
+    scored = [record for record in group if not record["refused"]]
+    rows = {name: np.concatenate([r["rows"][name] for r in scored]) for name in (scored[0]["rows"] if scored else {})}
     ratios = [r["work"] / r["announced"] for r in scored if r["announced"]]
     line: dict[str, Any] = {
-        "table": key[0], "budget": None if key[1] == np.inf else key[1], "fits": len(own),
-        "rows": len(whole.get("log_likelihood", ())), "refused": len(own) - len(scored),
-        "log_likelihood": float(np.mean(whole["log_likelihood"])) if whole else None,
-        "work": float(np.mean([r["work"] for r in own])), "wall": float(np.max([r["wall"] for r in own])),
+        "table": key[0], "budget": None if key[1] == np.inf else key[1], "fits": len(group),
+        "rows": len(rows.get("log_likelihood", ())), "refused": len(group) - len(scored),
+        "log_likelihood": float(np.mean(rows["log_likelihood"])) if rows else None,
+        "work": float(np.mean([r["work"] for r in group])), "wall": float(np.max([r["wall"] for r in group])),
         "announced": float(np.mean([r["announced"] for r in scored])) if ratios else None,
         "latest": max(ratios, default=None), "warnings": sum("Warning" in r["status"] for r in scored),
-        "methods": sorted({r["why"].split(",")[0] for r in scored}), "machine": own[0]["machine"],
+        "methods": sorted({r["why"].split(",")[0] for r in scored}), "machine": group[0]["machine"],
         "coverage": None, "frequencies": None, "ece": None,
     }  # fmt: skip
-    if "coverage_90" in whole:
-        line["coverage"] = float(np.mean(whole["coverage_90"]))
-    elif whole:
-        line["frequencies"] = float(np.mean(whole["frequencies"]))
-        line["ece"] = ece(whole["sure"], whole["right"])
+    if "coverage_90" in rows:
+        line["coverage"] = float(np.mean(rows["coverage_90"]))
+    elif rows:
+        line["frequencies"] = float(np.mean(rows["frequencies"]))
+        line["ece"] = ece(rows["sure"], rows["right"])
     return line
 
 
@@ -154,18 +155,18 @@ def ece(sure: np.ndarray, right: np.ndarray) -> float:
 
 def faults(line: dict[str, Any]) -> list[str]:
     """Which bars a line does not meet."""
-    found = []
+    missed = []
     if line["refused"]:
-        found.append("refused")
+        missed.append("refused")
     if line["coverage"] is not None and abs(line["coverage"] - LEVEL) > WITHIN:
-        found.append("coverage")
+        missed.append("coverage")
     if line["frequencies"] is not None and line["log_likelihood"] < line["frequencies"]:
-        found.append("log loss")
+        missed.append("log loss")
     if line["ece"] is not None and line["ece"] > MOST_ECE:
-        found.append("ECE")
+        missed.append("ECE")
     if line["latest"] is not None and line["latest"] > (LATE if line["budget"] is None else ALLOWED):
-        found.append("time")
-    return found
+        missed.append("time")
+    return missed
 
 
 def markdown(lines: list[dict[str, Any]], command: str) -> str:
@@ -192,9 +193,5 @@ def markdown(lines: list[dict[str, Any]], command: str) -> str:
         f"works, compiling aside, for more than {ALLOWED} times its budget or, without one, {LATE} times what it "
         "announces.", "",
         table(head, body, 2), "", f"{len(lines) - missed} of {len(lines)} lines meet every bar.", "",
-        *(f"- {name}: {_told(make)}" for name, make in TABLES.items()), "",
+        *(f"- {name}: {first_paragraph(make)}" for name, make in TABLES.items()), "",
     ])  # fmt: skip
-
-
-def _told(make: Any) -> str:
-    return " ".join((make.__doc__ or "").partition("\n\n")[0].split())

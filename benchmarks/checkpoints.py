@@ -89,29 +89,29 @@ def timed(form: str, folder: Path, megabytes: float, step: int) -> dict[str, flo
     """Seconds of the step's save and of a restore."""
     tree = jax.block_until_ready(state(megabytes, step))
     like = jax.eval_shape(lambda: tree)
-    kept = FORMS[form](folder)
+    store = FORMS[form](folder)
     if step == 2:  # what is set up once is no part of a save
-        kept.save(1, tree)
+        store.save(1, tree)
     began = time.perf_counter()
-    kept.save(step, tree)
+    store.save(step, tree)
     saved = time.perf_counter() - began
     again = FORMS[form](folder)
     began = time.perf_counter()
-    found, arrays = jax.block_until_ready(again.restore(like))
+    restored_step, arrays = jax.block_until_ready(again.restore(like))
     restored = time.perf_counter() - began
-    assert found == step
+    assert restored_step == step
     assert all(np.array_equal(arrays[name], tree[name]) for name in tree)
     return {"save": saved, "restore": restored}
 
 
-def seconds(megabytes: float, passes: int, place: Path) -> dict[str, dict[str, float]]:
+def seconds(megabytes: float, passes: int, folder: Path) -> dict[str, dict[str, float]]:
     """The least seconds of each side."""
-    took: dict[str, list[dict[str, float]]] = {form: [] for form in FORMS}
+    times: dict[str, list[dict[str, float]]] = {form: [] for form in FORMS}
     for number in range(passes):
         for form in FORMS:
-            took[form].append(timed(form, place / form, megabytes, number + 2))
-    shutil.rmtree(place)
-    return {form: {what: min(one[what] for one in ones) for what in ones[0]} for form, ones in took.items()}
+            times[form].append(timed(form, folder / form, megabytes, number + 2))
+    shutil.rmtree(folder)
+    return {form: {what: min(one[what] for one in ones) for what in ones[0]} for form, ones in times.items()}
 
 
 def killed(form: str, megabytes: float, folder: Path, rng: random.Random) -> str:
@@ -142,9 +142,9 @@ def outcome(form: str, folder: Path, megabytes: float, complete: int) -> str:
 
 def flipped(form: str, megabytes: float, folder: Path, rng: random.Random) -> str:
     """What is restored after one bit of the newest state has changed."""
-    kept = FORMS[form](folder)
+    store = FORMS[form](folder)
     for step in (1, 2, 3):
-        kept.save(step, state(megabytes, step))
+        store.save(step, state(megabytes, step))
     newest = {"credo": "*/*3", "orbax": "3/**/*"}[form]
     files = [p for p in folder.glob(newest) if p.is_file() and p.stat().st_size and p.parent.name != "starts"]
     path = rng.choices(files, [path.stat().st_size for path in files])[0] if rng.random() < 0.5 else rng.choice(files)
@@ -156,11 +156,11 @@ def flipped(form: str, megabytes: float, folder: Path, rng: random.Random) -> st
 
 def saver(form: str, megabytes: float, folder: Path) -> None:
     """Save one state after another until somebody stops it."""
-    kept = FORMS[form](folder)
+    store = FORMS[form](folder)
     for step in range(1, 10_000):
         tree = jax.block_until_ready(state(megabytes, step))
         began = time.perf_counter()
-        kept.save(step, tree)
+        store.save(step, tree)
         print(step, time.perf_counter() - began, flush=True)
 
 
@@ -177,19 +177,19 @@ def main() -> None:
     if options.saver:
         saver(options.saver, options.megabytes[0], options.folder)
         return
-    place, rng = Path(tempfile.mkdtemp(dir=options.folder)), random.Random(0)
+    folder, rng = Path(tempfile.mkdtemp(dir=options.folder)), random.Random(0)
     for megabytes in options.megabytes:
-        found = seconds(megabytes, options.passes, place / "time")
-        ratio = {what: found["credo"][what] / found["orbax"][what] for what in ("save", "restore")}
-        print(json.dumps({"megabytes": megabytes, **found, "credo / orbax": ratio}), flush=True)
+        times = seconds(megabytes, options.passes, folder / "time")
+        ratio = {what: times["credo"][what] / times["orbax"][what] for what in ("save", "restore")}
+        print(json.dumps({"megabytes": megabytes, **times, "credo / orbax": ratio}), flush=True)
     for name, one, count, megabytes in (
         ("kills", killed, options.kills, 100.0),
         ("flips", flipped, options.flips, 1.0),
     ):
         for form in FORMS:
-            seen = Counter(one(form, megabytes, place / f"{name}-{form}-{i}", rng) for i in range(count))
-            print(json.dumps({name: form, **seen}), flush=True)
-    shutil.rmtree(place)
+            outcomes = Counter(one(form, megabytes, folder / f"{name}-{form}-{i}", rng) for i in range(count))
+            print(json.dumps({name: form, **outcomes}), flush=True)
+    shutil.rmtree(folder)
 
 
 if __name__ == "__main__":

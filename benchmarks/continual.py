@@ -49,23 +49,23 @@ def tasks_of(problem: str, data: tuple[np.ndarray, ...], rows: int | None, count
     """(inputs, targets, test inputs, test targets) of every task."""
     rng = np.random.default_rng(seed)
     x, y, test_x, test_y = data
-    found = []
+    tasks = []
     for t in range(count):
         if problem == "split":
-            own, test = (np.isin(labels, (2 * t, 2 * t + 1)) for labels in (y, test_y))
-            part = (x[own], y[own] - 2 * t, test_x[test], test_y[test] - 2 * t)
+            mask, test = (np.isin(labels, (2 * t, 2 * t + 1)) for labels in (y, test_y))
+            part = (x[mask], y[mask] - 2 * t, test_x[test], test_y[test] - 2 * t)
         else:
             order = rng.permutation(784)
             part = (x[:, order], y, test_x[:, order], test_y)
-        chosen = rng.permutation(len(part[0]))[:rows]
-        found.append((part[0][chosen], part[1][chosen], part[2], part[3]))
-    return found
+        rows_taken = rng.permutation(len(part[0]))[:rows]
+        tasks.append((part[0][rows_taken], part[1][rows_taken], part[2], part[3]))
+    return tasks
 
 
 def method_of(name: str, options: argparse.Namespace) -> Any:
     """A method by its name here."""
     methods = credo.methods
-    known = {
+    makers = {
         "vcl": lambda: methods.BayesByBackprop(
             learning_rate=options.learning_rate, initial_std=options.initial_std, estimator="local"
         ),
@@ -73,9 +73,9 @@ def method_of(name: str, options: argparse.Namespace) -> Any:
         "ewc": lambda: methods.Laplace(structure="diagonal", learning_rate=options.learning_rate),
         "kfac": lambda: methods.Laplace(structure="kfac", learning_rate=options.learning_rate),
     }
-    if name not in known:
-        raise SystemExit(f"Unknown method {name}; choose of {', '.join(known)}.")
-    return known[name]()
+    if name not in makers:
+        raise SystemExit(f"Unknown method {name}; choose of {', '.join(makers)}.")
+    return makers[name]()
 
 
 def run(name: str, seed: int, data: tuple[np.ndarray, ...], options: argparse.Namespace) -> dict[str, Any]:
@@ -89,7 +89,7 @@ def run(name: str, seed: int, data: tuple[np.ndarray, ...], options: argparse.Na
     )  # fmt: skip
     print(f"{jax.devices()[0].device_kind}, JAX {jax.__version__}")
     began = time.perf_counter()
-    found = credo.continual.learn(
+    result = credo.continual.learn(
         jax.random.key(seed), model, tasks, method_of(name, options), heads="multi" if problem == "split" else "single",
         coreset=options.coreset, coreset_kind=options.coreset_kind, coreset_steps=options.coreset_steps,
         first="maximum_likelihood" if options.first else None, start_std=options.start_std or None,
@@ -97,35 +97,32 @@ def run(name: str, seed: int, data: tuple[np.ndarray, ...], options: argparse.Na
     )  # fmt: skip
     seconds = time.perf_counter() - began
     print(f"{problem}, {name}, coreset {options.coreset}, seed {seed}: {seconds:.0f} s")
-    print(found.summary())
-    print("seconds of each task:", " ".join(f"{s:.1f}" for s in found.seconds), flush=True)
+    print(result.summary())
+    print("seconds of each task:", " ".join(f"{s:.1f}" for s in result.seconds), flush=True)
     if options.plot:
-        found.plot().savefig(options.plot, dpi=110)
+        result.plot().savefig(options.plot, dpi=110)
     return {
         "problem": problem, "method": name, "coreset": options.coreset, "seed": seed, "seconds": seconds,
         "settings": {key: getattr(options, key) for key in (*SETTINGS[problem], "prior", "batch_size")},
-        "seconds_of_tasks": found.seconds, "accuracy": found.scores["accuracy"].tolist(),
-        "average": found.average.tolist(), "forgetting": found.forgetting,
-        "backward_transfer": found.backward_transfer,
+        "seconds_of_tasks": result.seconds, "accuracy": result.scores["accuracy"].tolist(),
+        "average": result.average.tolist(), "forgetting": result.forgetting,
+        "backward_transfer": result.backward_transfer,
     }  # fmt: skip
 
 
 def table(records: list[dict[str, Any]]) -> list[str]:
     """Mean and spread over seeds of the last average accuracy, beside the bar."""
-    lines = [
-        "| problem | method | coreset | average accuracy | forgetting | seconds | bar |",
-        "|---|---|---|---|---|---|---|",
-    ]
+    lines = ["| problem | method | coreset | average accuracy | forgetting | seconds | bar |", "|---" * 7 + "|"]
     for name in dict.fromkeys(record["method"] for record in records):
-        own = [record for record in records if record["method"] == name]
-        last = np.array([record["average"][-1] for record in own])
-        bar = BARS[own[0]["problem"], bool(own[0]["coreset"])]
+        group = [record for record in records if record["method"] == name]
+        last = np.array([record["average"][-1] for record in group])
+        bar = BARS[group[0]["problem"], bool(group[0]["coreset"])]
         verdict = f"≥ {100 * bar:.1f} % {'met' if last.mean() >= bar else 'MISSED'}" if name == "vcl" else ""
         spread = f" ± {100 * last.std(ddof=1) / len(last) ** 0.5:.2f}" if len(last) > 1 else ""
-        forgot = np.mean([record["forgetting"] for record in own])
-        seconds = np.mean([record["seconds"] for record in own])
+        forgot = np.mean([record["forgetting"] for record in group])
+        seconds = np.mean([record["seconds"] for record in group])
         lines.append(
-            f"| {own[0]['problem']} | {name} | {own[0]['coreset']} | {100 * last.mean():.2f}{spread} % | "
+            f"| {group[0]['problem']} | {name} | {group[0]['coreset']} | {100 * last.mean():.2f}{spread} % | "
             f"{100 * forgot:.2f} % | {seconds:.0f} | {verdict} |"
         )
     return lines

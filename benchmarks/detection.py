@@ -90,9 +90,9 @@ def methods(options: argparse.Namespace) -> dict[str, Any]:
 
 def fitted(name: str, method: Any, seed: int, data: Data, options: argparse.Namespace) -> Any:
     """The fit, from the folder where it is there."""
-    place = options.folder / options.data / f"seed-{seed}" / "fits" / name
-    if place.exists():
-        return credo.load(place)
+    folder = options.folder / options.data / f"seed-{seed}" / "fits" / name
+    if folder.exists():
+        return credo.load(folder)
     began = time.perf_counter()
     network = credo.networks.lenet(dropout=options.dropout if name == "mc_dropout" else 0.0)
     model = credo.Model(network, credo.priors.normal(options.prior), credo.likelihoods.categorical(10))
@@ -100,14 +100,14 @@ def fitted(name: str, method: Any, seed: int, data: Data, options: argparse.Name
     steps = max(1, round(epochs * len(data.x) / options.batch_size))
     # Draws of a chain are kept at this many places; other methods keep none.
     thin = max(1, steps // options.kept) if name == "sghmc" else 1
-    found = credo.fit(
+    fit = credo.fit(
         jax.random.key(seed), model, (data.x, data.y), method, steps=steps, batch_size=options.batch_size, thin=thin,
         progress=False,
     )  # fmt: skip
-    place.parent.mkdir(parents=True, exist_ok=True)
-    found.save(place)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    fit.save(folder)
     print(f"{name}, seed {seed}: fitted in {time.perf_counter() - began:.0f} s", flush=True)
-    return found
+    return fit
 
 
 def attacks(options: argparse.Namespace) -> list[detection.Attack]:
@@ -122,31 +122,31 @@ def attacks(options: argparse.Namespace) -> list[detection.Attack]:
 
 def one_seed(seed: int, data: Data, options: argparse.Namespace) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Quality of every model, and the table of detection."""
-    place = options.folder / options.data / f"seed-{seed}"
-    known, done = methods(options), [place / name for name in ("quality.csv", "table.csv")]
+    folder = options.folder / options.data / f"seed-{seed}"
+    available, done = methods(options), [folder / name for name in ("quality.csv", "table.csv")]
     if all(file.exists() for file in done):
         return pd.read_csv(done[0]), pd.read_csv(done[1])
-    unknown = [name for name in options.models.split(",") if name not in known]
+    unknown = [name for name in options.models.split(",") if name not in available]
     if unknown:
-        raise SystemExit(f"Unknown models {', '.join(unknown)}; choose of {', '.join(known)}.")
-    fits = {name: fitted(name, known[name], seed, data, options) for name in options.models.split(",")}
+        raise SystemExit(f"Unknown models {', '.join(unknown)}; choose of {', '.join(available)}.")
+    fits = {name: fitted(name, available[name], seed, data, options) for name in options.models.split(",")}
     quality = []
     for name, fit in fits.items():
         predictive = credo.predict(jax.random.key(seed), fit, data.test, num_samples=options.samples)
-        found = credo.metrics.summarise(predictive, data.test_y)
-        quality.append({"model": name, "seed": seed, "accuracy": found["accuracy"], "nll": -found["log_likelihood"]})
+        scores = credo.metrics.summarise(predictive, data.test_y)
+        quality.append({"model": name, "seed": seed, "accuracy": scores["accuracy"], "nll": -scores["log_likelihood"]})
     began = time.perf_counter()
     common: dict[str, Any] = {
         "scores": SCORES, "num_samples": options.samples, "rows_at_once": options.rows_at_once,
         "callback": lambda model, name: print(f"  {model}: {name}, {time.perf_counter() - began:.0f} s", flush=True),
     }  # fmt: skip
     foreign = detection.study(
-        jax.random.key(seed), fits, data.held, data.test, data.test_y, others=data.others, folder=place / "foreign",
+        jax.random.key(seed), fits, data.held, data.test, data.test_y, others=data.others, folder=folder / "foreign",
         resamples=100, **common,
     )  # fmt: skip
     table = detection.study(  # the bootstrap of all cells follows the last line that is printed
         jax.random.key(seed), fits, data.held, data.test[: options.attacked], data.test_y[: options.attacked],
-        attacks=attacks(options), resamples=options.resamples, folder=place / "attacked", **common,
+        attacks=attacks(options), resamples=options.resamples, folder=folder / "attacked", **common,
     )  # fmt: skip
     if seed == min(options.seed_list) and not options.no_pictures:
         pictures(seed, fits, data, table, options)
@@ -160,36 +160,36 @@ def pictures(seed: int, fits: dict[str, Any], data: Data, table: detection.Study
     """For each model ten successful attacks of the middle size, with what the entropy says; and the ROC curves."""
     hows = attacks(options)
     how = hows[len(hows) // 2]
-    place = options.folder / options.data
+    folder = options.folder / options.data
     for name, fit in fits.items():
-        found = table.detections[name, str(how), "entropy"]
-        if len(found.positive) == 0:
+        detected = table.detections[name, str(how), "entropy"]
+        if len(detected.positive) == 0:
             continue
-        rows = found.rows[np.linspace(0, len(found.rows) - 1, min(20, len(found.rows))).astype(int)]
-        made = detection.attack(
+        rows = detected.rows[np.linspace(0, len(detected.rows) - 1, min(20, len(detected.rows))).astype(int)]
+        attacked = detection.attack(
             jax.random.key(seed), fit, data.test[rows], data.test_y[rows], how, num_samples=options.samples
         )
         # The attack starts elsewhere than in the study: a few rows withstand it this time.
-        again = np.flatnonzero(made.success)[:10]
-        predictive = credo.predict(jax.random.key(seed), fit, made.inputs[again], num_samples=options.samples)
+        again = np.flatnonzero(attacked.success)[:10]
+        predictive = credo.predict(jax.random.key(seed), fit, attacked.inputs[again], num_samples=options.samples)
         scores = detection.suspicion(predictive, "entropy")
-        words = [f"{a} → {b}" for a, b in zip(made.before[again], made.after[again])]
-        figure = gallery(data.test[rows[again]], made.inputs[again], scores, found.threshold, words)
-        figure.savefig(place / f"attacked-{name}.png")
+        words = [f"{a} → {b}" for a, b in zip(attacked.before[again], attacked.after[again])]
+        figure = gallery(data.test[rows[again]], attacked.inputs[again], scores, detected.threshold, words)
+        figure.savefig(folder / f"attacked-{name}.png")
     curves = {name: table.detections[name, str(how), "entropy"] for name in fits}
-    curves = {name: found for name, found in curves.items() if len(found.positive)}
+    curves = {name: detected for name, detected in curves.items() if len(detected.positive)}
     if curves:
         first, *rest = curves.values()
-        first.plot(*rest, names=list(curves)).savefig(place / "roc.png")
+        first.plot(*rest, names=list(curves)).savefig(folder / "roc.png")
 
 
 def mean(values: pd.Series, factor: float = 1.0, digits: int = 2) -> str:
     """The mean over seeds and its standard error."""
-    known = values.dropna().to_numpy(float) * factor
-    if len(known) == 0:
+    finite = values.dropna().to_numpy(float) * factor
+    if len(finite) == 0:
         return "–"
-    error = f" ± {known.std(ddof=1) / len(known) ** 0.5:.{digits}f}" if len(known) > 1 else ""
-    return f"{known.mean():.{digits}f}{error}"
+    error = f" ± {finite.std(ddof=1) / len(finite) ** 0.5:.{digits}f}" if len(finite) > 1 else ""
+    return f"{finite.mean():.{digits}f}{error}"
 
 
 def rates(frame: pd.DataFrame) -> list[str]:
@@ -198,13 +198,13 @@ def rates(frame: pd.DataFrame) -> list[str]:
     lines = ["| model | " + " | ".join(f"{kind} {size:g}" for kind, size in cells) + " |"]
     lines.append("|---" * (len(cells) + 1) + "|")
     for name, group in frame.groupby("model", sort=False):
-        found = []
+        texts = []
         for kind, size in cells:
             cell = group[(group["attack"] == kind) & (group["epsilon"] == size)]
             verdicts = "/".join(str(int((cell["against_tpr"] == v).sum())) for v in ("win", "tie", "loss"))
-            known = f", {verdicts}" if cell["against_tpr"].notna().any() else ""
-            found.append(f"{mean(cell['tpr'], 100, 1)} ({cell['success_rate'].mean():.0%}{known})")
-        lines.append(f"| {name} | " + " | ".join(found) + " |")
+            verdict = f", {verdicts}" if cell["against_tpr"].notna().any() else ""
+            texts.append(f"{mean(cell['tpr'], 100, 1)} ({cell['success_rate'].mean():.0%}{verdict})")
+        lines.append(f"| {name} | " + " | ".join(texts) + " |")
     return lines
 
 
@@ -273,13 +273,13 @@ def main() -> int:
     options = parse()
     print(f"{jax.devices()[0].device_kind}, JAX {jax.__version__}")
     data = load(options)
-    found = [one_seed(seed, data, options) for seed in options.seed_list]
-    quality, frame = (pd.concat(parts, ignore_index=True) for parts in zip(*found))
+    results = [one_seed(seed, data, options) for seed in options.seed_list]
+    quality, frame = (pd.concat(parts, ignore_index=True) for parts in zip(*results))
     text = report(quality, frame, options)
     print(text)
-    place = options.folder / options.data
-    frame.to_csv(place / "detection.csv", index=False)
-    (place / "tables.md").write_text(text + "\n", encoding="utf-8")
+    folder = options.folder / options.data
+    frame.to_csv(folder / "detection.csv", index=False)
+    (folder / "tables.md").write_text(text + "\n", encoding="utf-8")
     return 0
 
 

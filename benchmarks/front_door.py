@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import records
-from benchmarks.markdown import bold, mean_and_error, number, seconds, with_error
+from benchmarks.markdown import bold, first_paragraph, mean_and_error, number, seconds, with_error
 from benchmarks.rules import baseline_rules, rules
 from benchmarks.tables import TABLES, Example, attainable
 from credo.errors import Refusal
@@ -26,37 +26,37 @@ FOLDS, LARGE, HELD = 5, 20_000, 20_000  # tables of more rows than LARGE have HE
 WANTED, WITHIN = 0.9, 0.04  # coverage
 
 
-def study(names: Iterable[str], seed: int, rows: int | None, kept: records.Records, told: Callable[[str], Any]) -> None:
+def study(names: Iterable[str], seed: int, rows: int | None, store: records.Records, say: Callable[[str], Any]) -> None:
     """Run what is not on record."""
     for name in names:
         example = TABLES[name](seed) if rows is None else TABLES[name](seed, rows)
         for fold, parts in enumerate(folds(example, seed)):
             for model in (AUTO, *BASELINES):
-                found_by = mark(model, example.task, fold, seed, rows)
-                place = f"{NAME}-{name}-{model}-{fold}-{found_by}"
-                if kept.read(place) is None:
-                    found = cell(model, example, parts, seed)
-                    facts = {"table": name, "model": model, "fold": fold, "seed": seed, "fingerprint": found_by}
-                    kept.write(place, facts | {"machine": records.machine()} | found)
-                    told(f"{name} {model} fold {fold}: done")
+                fingerprint = mark(model, example.task, fold, seed, rows)
+                key = f"{NAME}-{name}-{model}-{fold}-{fingerprint}"
+                if store.read(key) is None:
+                    scores = cell(model, example, parts, seed)
+                    facts = {"table": name, "model": model, "fold": fold, "seed": seed, "fingerprint": fingerprint}
+                    store.write(key, facts | {"machine": records.machine()} | scores)
+                    say(f"{name} {model} fold {fold}: done")
 
 
 def mark(model: str, task: str, fold: int, seed: int, rows: int | None) -> str:
     """The fingerprint of a cell."""
-    own = rules(task) if model == AUTO else baseline_rules(model, task)
-    return records.fingerprint(seed, rows, fold, *own)
+    constants = rules(task) if model == AUTO else baseline_rules(model, task)
+    return records.fingerprint(seed, rows, fold, *constants)
 
 
-def current(found: Iterable[dict[str, Any]], seed: int, rows: int | None) -> list[dict[str, Any]]:
+def current(entries: Iterable[dict[str, Any]], seed: int, rows: int | None) -> list[dict[str, Any]]:
     """The records that a study with this seed and so many rows makes: a folder may hold others."""
     tasks = {name: make(0, 20).task for name, make in TABLES.items()}
-    known = {
+    fingerprints = {
         (name, model, fold): mark(model, task, fold, seed, rows)
         for name, task in tasks.items()
         for model in (AUTO, *BASELINES)
         for fold in range(FOLDS)
     }
-    return [r for r in found if known.get((r["table"], r["model"], r["fold"])) == r["fingerprint"]]
+    return [r for r in entries if fingerprints.get((r["table"], r["model"], r["fold"])) == r["fingerprint"]]
 
 
 def folds(example: Example, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -83,51 +83,46 @@ def cell(model: str, example: Example, parts: tuple[np.ndarray, np.ndarray], see
 
 def fitted(model: str, example: Example, train: np.ndarray, held: np.ndarray, seed: int) -> dict[str, Any]:
     """Fit to some rows, score others: as a cell of `credo compare` does."""
-    said: dict[str, Any] = {"network": None, "settings": {}, "steps": None, "budget": None, "seed": seed, "loo": False}
-    how = {"target": example.target, "task": example.task, "missing": "error"} | said
-    found = run_cell(model, example.frame, (train, held), how)
-    if found["refused"]:
-        raise Refusal(found["refused"])
-    scores = {name: float(values.sum()) for name, values in found["rows"].items() if name != "place"}
-    facts = {name: found[name] for name in ("seconds", "ok", "why") if name in found}
-    return {"rows": len(found["rows"]["place"])} | facts | scores
+    how: dict[str, Any] = {"target": example.target, "task": example.task, "missing": "error", "network": None}
+    how |= {"settings": {}, "steps": None, "budget": None, "seed": seed, "loo": False}
+    outcome = run_cell(model, example.frame, (train, held), how)
+    if outcome["refused"]:
+        raise Refusal(outcome["refused"])
+    scores = {name: float(values.sum()) for name, values in outcome["rows"].items() if name != "place"}
+    facts = {name: outcome[name] for name in ("seconds", "ok", "why") if name in outcome}
+    return {"rows": len(outcome["rows"]["place"])} | facts | scores
 
 
-def summary(found: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+def summary(entries: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """One line for each table whose folds are all on record, if `auto` could be fitted to all."""
     cells: dict[str, dict[str, list[dict[str, Any]]]] = {}
-    for record in found:
+    for record in entries:
         cells.setdefault(record["table"], {}).setdefault(record["model"], []).append(record)
     lines = []
     for name in (n for n in TABLES if n in cells):
-        by = {model: sorted(own, key=lambda r: r["fold"]) for model, own in cells[name].items()}
-        if AUTO not in by or any(len(own) != len(by[AUTO]) for own in by.values()):
+        by = {model: sorted(group, key=lambda r: r["fold"]) for model, group in cells[name].items()}
+        if AUTO not in by or any(len(group) != len(by[AUTO]) for group in by.values()):
             continue
         if any("refused" in r for r in by[AUTO]):
             continue
-        known = {m: own for m, own in by.items() if m != AUTO and not any("refused" in r for r in own)}
-        validated = [{m: own[f]["validation"] for m, own in known.items()} for f in range(len(by[AUTO]))]
-        taken = [max(scores, key=scores.__getitem__) for scores in validated]
+        usable = {m: group for m, group in by.items() if m != AUTO and not any("refused" in r for r in group)}
+        validated = [{m: group[f]["validation"] for m, group in usable.items()} for f in range(len(by[AUTO]))]
+        chosen = [max(scores, key=scores.__getitem__) for scores in validated]
         rows = sum(r["rows"] for r in by[AUTO])
-        best = sum(known[m][f]["log_likelihood"] for f, m in enumerate(taken)) / rows
-        gaps = [(r["log_likelihood"] - known[m][f]["log_likelihood"]) / r["rows"]
-                for f, (m, r) in enumerate(zip(taken, by[AUTO]))]  # fmt: skip
+        best = sum(usable[m][f]["log_likelihood"] for f, m in enumerate(chosen)) / rows
+        gaps = [(r["log_likelihood"] - usable[m][f]["log_likelihood"]) / r["rows"]
+                for f, (m, r) in enumerate(zip(chosen, by[AUTO]))]  # fmt: skip
         line = {
             "table": name, "rows": rows, "auto": _mean(by[AUTO], "log_likelihood"), "best": best,
             "error": mean_and_error(gaps)[1],
-            "taken": sorted(set(taken)), "why": by[AUTO][0]["why"], "machine": by[AUTO][0]["machine"],
+            "taken": sorted(set(chosen)), "why": by[AUTO][0]["why"], "machine": by[AUTO][0]["machine"],
             "seconds": float(np.mean([r["seconds"] for r in by[AUTO]])),
-            "others": {m: _mean(own, "log_likelihood") for m, own in known.items()},
+            "others": {m: _mean(group, "log_likelihood") for m, group in usable.items()},
             "coverage": _mean(by[AUTO], "coverage_90") if "coverage_90" in by[AUTO][0] else None,
             "attainable": attainable(name, WANTED, by[AUTO][0]["seed"]),
         }  # fmt: skip
         lines.append(line)
     return lines
-
-
-def _told(make: Any) -> str:
-    """What a table is: the first paragraph of its docstring."""
-    return " ".join((make.__doc__ or "").partition("\n\n")[0].split())
 
 
 def _covered(line: dict[str, Any]) -> str:
@@ -137,8 +132,8 @@ def _covered(line: dict[str, Any]) -> str:
     return f"{100 * line['coverage']:.1f} %{truth}"
 
 
-def _mean(own: list[dict[str, Any]], score: str) -> float:
-    return sum(r[score] for r in own) / sum(r["rows"] for r in own)
+def _mean(group: list[dict[str, Any]], score: str) -> float:
+    return sum(r[score] for r in group) / sum(r["rows"] for r in group)
 
 
 def markdown(lines: list[dict[str, Any]], command: str) -> str:
@@ -157,8 +152,8 @@ def markdown(lines: list[dict[str, Any]], command: str) -> str:
         ])  # fmt: skip
     ahead = sum(line["auto"] >= line["best"] for line in lines)
     of_all = sum(line["auto"] >= max([line["best"], *line["others"].values()]) for line in lines)
-    known = [line for line in lines if line["coverage"] is not None]
-    far = [line["table"] for line in known if abs(line["coverage"] - line["attainable"]) > WITHIN]
+    numeric = [line for line in lines if line["coverage"] is not None]
+    far = [line["table"] for line in numeric if abs(line["coverage"] - line["attainable"]) > WITHIN]
     off = f"{100 * WITHIN:.0f} points of what the true distribution's cover"
     cover = f"not within {off}: {', '.join(far)}" if far else f"all within {off} (90 %; of whole numbers more)"
     where = ", ".join(sorted({line["machine"] for line in lines}))
@@ -171,5 +166,5 @@ def markdown(lines: list[dict[str, Any]], command: str) -> str:
         table(head, rows), "",
         f"`auto` is at least as good as the chosen baseline on {ahead} of {len(lines)} tables, and as every single one "
         f"of them, were the best known beforehand, on {of_all}. 90 % intervals: {cover}.",
-        "", *(f"- {line['table']}: {_told(TABLES[line['table']])} {line['why']}" for line in lines), "",
+        "", *(f"- {line['table']}: {first_paragraph(TABLES[line['table']])} {line['why']}" for line in lines), "",
     ])  # fmt: skip

@@ -44,10 +44,10 @@ def main() -> None:
     for name, method in methods().items():
         key = jax.random.key(args.seed)
         fit = credo.fit(key, problem.model, problem.data, method, steps=args.steps, progress=False)
-        found = measure(jax.random.fold_in(key, 1), fit, problem) | fit.timing
-        rows.append({"name": name, **found})
-        numbers = " | ".join(f"{found[k]:.2f}" for k in ("std_ratio_gap", "std_ratio", "mean_error", "regret"))
-        print(f"| {name} | {numbers} | {found['seconds_run']:.0f} | {found['seconds_compile']:.0f} |", flush=True)
+        measured = measure(jax.random.fold_in(key, 1), fit, problem) | fit.timing
+        rows.append({"name": name, **measured})
+        numbers = " | ".join(f"{measured[k]:.2f}" for k in ("std_ratio_gap", "std_ratio", "mean_error", "regret"))
+        print(f"| {name} | {numbers} | {measured['seconds_run']:.0f} | {measured['seconds_compile']:.0f} |", flush=True)
     if args.json:
         with open(args.json, "w") as file:
             json.dump({"command": " ".join(sys.argv), "rows": rows}, file, indent=1)

@@ -73,15 +73,15 @@ def run(name: str, method: str, seed: int, data: Images, options: Options) -> di
     network, prior, how, epochs = setting(method, name, options.members)
     model = credo.Model(network, prior, credo.likelihoods.categorical(10))
     steps = max(1, round((epochs if options.epochs is None else options.epochs) * len(x) / options.batch_size))
-    found = credo.fit(
+    fit = credo.fit(
         jax.random.key(seed), model, (x, y), how, steps=steps, batch_size=min(options.batch_size, len(x)),
         progress=False,
     )  # fmt: skip
-    predictive = credo.predict(jax.random.key(seed), found, test, num_samples=options.samples)
+    predictive = credo.predict(jax.random.key(seed), fit, test, num_samples=options.samples)
     scores = credo.metrics.summarise(predictive, test_y)
     return {
         "accuracy": 100 * float(scores["accuracy"]), "nll": -float(scores["log_likelihood"]), "steps": steps,
-        "compiling": float(found.timing["seconds_compile"]), "seconds": float(found.timing["seconds_run"]),
+        "compiling": float(fit.timing["seconds_compile"]), "seconds": float(fit.timing["seconds_run"]),
     }  # fmt: skip
 
 
@@ -91,7 +91,7 @@ def study(
     methods: Iterable[str],
     seeds: int,
     options: Options,
-    kept: records.Records,
+    store: records.Records,
     tell: Callable[[str], Any],
 ) -> int:
     """Run what is not on record; the number of fits."""
@@ -101,36 +101,36 @@ def study(
         for method in methods:
             mark = records.fingerprint(method, options, setting(method, name, options.members), *data)
             for seed in range(seeds):
-                place = f"{NAME}-{name}-{method}-{seed}-{mark}"
-                if kept.read(place) is not None:
+                key = f"{NAME}-{name}-{method}-{seed}-{mark}"
+                if store.read(key) is not None:
                     continue
                 record = {"data": name, "method": method, "seed": seed, "fingerprint": mark}
                 record |= {"validation": options.validation, "machine": records.machine()}
                 record |= {"members": options.members} if method == "deep_ensemble" else {}
                 record |= run(name, method, seed, data, options)
-                kept.write(place, record)
+                store.write(key, record)
                 fits += 1
                 tell(f"{name} {method} seed {seed}: {record['accuracy']:.2f} %, NLL {record['nll']:.4f}")
     return fits
 
 
-def markdown(found: list[dict[str, Any]], command: str) -> str:
+def markdown(entries: list[dict[str, Any]], command: str) -> str:
     """The page."""
     rows = []
-    groups = records.latest(found, lambda record: f"{record['data']} {record['method']} {record['validation']}")
-    for own in groups.values():
-        name, method = own[0]["data"], own[0]["method"]
+    groups = records.latest(entries, lambda record: f"{record['data']} {record['method']} {record['validation']}")
+    for group in groups.values():
+        name, method = group[0]["data"], group[0]["method"]
         accuracy, nll = published.IMAGES[name, method]
-        best = mean_and_error([r["accuracy"] for r in own]), mean_and_error([r["nll"] for r in own])
+        best = mean_and_error([r["accuracy"] for r in group]), mean_and_error([r["nll"] for r in group])
         ours = [with_error(*best[0], 2), with_error(*best[1], 4)]
         ahead = best[0][0] > float(accuracy), best[1][0] < float(nll)
         shown = [(bold(a), b) if first else (a, bold(b)) for a, b, first in zip(ours, (accuracy, nll), ahead)]
-        spent = max(r["compiling"] for r in own), mean_and_error([r["seconds"] for r in own])[0]
-        members = f", {own[0]['members']} members" if "members" in own[0] else ""
-        label = f"`{method}`{members}" + (", validation rows" if own[0]["validation"] else "")
-        rows.append([name, label, *shown[0], *shown[1], *map(seconds, spent), str(len(own))])
+        spent = max(r["compiling"] for r in group), mean_and_error([r["seconds"] for r in group])[0]
+        members = f", {group[0]['members']} members" if "members" in group[0] else ""
+        label = f"`{method}`{members}" + (", validation rows" if group[0]["validation"] else "")
+        rows.append([name, label, *shown[0], *shown[1], *map(seconds, spent), str(len(group))])
     head = ["data", "method", "accuracy (%)", "published", "NLL", "published", "compile (s)", "run (s)", "seeds"]
-    machines = dict.fromkeys(record["machine"] for record in found)
+    machines = dict.fromkeys(record["machine"] for record in entries)
     return "\n\n".join([
         "# LeNet-5 on images",
         "All training rows, scored on the test rows unless a line says otherwise; means ± standard errors over seeds, "

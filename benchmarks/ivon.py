@@ -43,9 +43,9 @@ def main() -> None:
         run(method, model, data, 0, options)
     ratios = []
     for i in range(options.passes):
-        found = {name: run(method, model, data, i + 1, options) for name, method in methods.items()}
-        ratios.append(found["ivon"] / found["map"])
-        print(f"pass {i}: map {found['map']:.0f} µs, ivon {found['ivon']:.0f} µs a step, ratio {ratios[-1]:.2f}")
+        micros = {name: run(method, model, data, i + 1, options) for name, method in methods.items()}
+        ratios.append(micros["ivon"] / micros["map"])
+        print(f"pass {i}: map {micros['map']:.0f} µs, ivon {micros['ivon']:.0f} µs a step, ratio {ratios[-1]:.2f}")
     size = sum(a * b + b for a, b in ((784, options.width), (options.width, options.width), (options.width, 10)))
     print(f"{jax.devices()[0].device_kind}, {size:,} weights: median ratio {statistics.median(ratios):.2f} (bar 1.3)")
 

@@ -157,11 +157,8 @@ def run(library: str, case: str, python: str, folder: Path) -> dict[str, Any]:
     """The record of a case, or the reason why there is none."""
     from benchmarks.speed import machine  # here alone: peers run this file without credo
 
-    env = os.environ | {
-        "JAX_PLATFORMS": "cpu",
-        "TF_CPP_MIN_LOG_LEVEL": "3",
-        "XDG_CACHE_HOME": str(folder / f"cache_{case}"),
-    }
+    env = os.environ | {"JAX_PLATFORMS": "cpu", "TF_CPP_MIN_LOG_LEVEL": "3"}
+    env["XDG_CACHE_HOME"] = str(folder / f"cache_{case}")
     env.pop("JAX_DISABLE_MOST_OPTIMIZATIONS", None)
     # OpenBLAS's threads wait by spinning: beside other work two of them were twenty times slower than one.
     env["OPENBLAS_NUM_THREADS"] = "1"
@@ -190,8 +187,8 @@ def lines(records: dict[str, dict[str, Any]], folder: Path) -> list[str]:
             limit = LIMITS.get((case, what))
             met = (bar is None or ratio is None or ratio >= bar) and (limit is None or mine[what] <= limit)
             goal = f"≥ {bar}× " if bar else f"≤ {limit} s " if limit else ""
-            known = limit is not None or ratio is not None
-            verdict = goal + ("" if not goal or not known else "met" if met else "MISSED")
+            measurable = limit is not None or ratio is not None
+            verdict = goal + ("" if not goal or not measurable else "met" if met else "MISSED")
             other = unit(peer[what]) if what in peer else peer.get("failed", "not run")
             shown = "" if ratio is None else f"{ratio:,.1f}×"
             compiling = f"{mine[f'compile_{what}']:.1f} s"

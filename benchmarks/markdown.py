@@ -1,7 +1,7 @@
 """Numbers as Markdown, for the pages of benchmarks."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -48,8 +48,8 @@ def with_error(mean: float | None, error: float | None, places: int = 2) -> str:
         ('−1.23 ± 0.06', '2.00')
     """
     shown = number(mean, places)
-    known = error is not None and math.isfinite(error) and shown not in ("–", "failed")
-    return f"{shown} ± {error:.{places}f}" if known else shown
+    finite = error is not None and math.isfinite(error) and shown not in ("–", "failed")
+    return f"{shown} ± {error:.{places}f}" if finite else shown
 
 
 def seconds(value: float | None) -> str:
@@ -64,6 +64,11 @@ def seconds(value: float | None) -> str:
     if value < 0.01:
         return "< 0.01"
     return f"{value:.2f}" if value < 1 else f"{value:.1f}" if value < 10 else f"{value:,.0f}"
+
+
+def first_paragraph(function: Callable[..., object]) -> str:
+    """The first paragraph of a docstring, on one line."""
+    return " ".join((function.__doc__ or "").partition("\n\n")[0].split())
 
 
 def bold(text: str) -> str:

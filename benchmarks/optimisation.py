@@ -3,7 +3,7 @@
     python -m benchmarks.optimisation --folder runs/optimisation [--problems branin,hartmann6] [--seeds 10]
         [--surrogates random,gp,deep_ensemble] [--peers .venv-peers/bin/python] [--jobs 14] [--plot regret.png]
 
-Problems: Branin (2 settings), Hartmann-6, Ackley-10 with its minimum at a place that the seed chooses, and "svr": four
+Problems: Branin (2 settings), Hartmann-6, Ackley-10 with its minimum at a point that the seed chooses, and "svr": four
 settings of a support vector machine, scored by five-fold cross-validation on the bundled diabetes table (regret: to the
 best value that any run found). All begin with the same points, which fill the space. With --peers, BoTorch
 (SingleTaskGP, LogExpectedImprovement) runs in its own environment. Records go to --folder, one for each run: what was
@@ -35,7 +35,7 @@ LONGEST = ("ackley10", "hartmann6", "svr", "branin")
 Cell = tuple[str, str, int]
 
 
-def place(cell: Cell, options: argparse.Namespace) -> Path:
+def record_path(cell: Cell, options: argparse.Namespace) -> Path:
     """The record of a run."""
     problem, surrogate, seed = cell
     label = surrogate if surrogate in ("random", "botorch") else f"{surrogate}-{options.acquisition}"
@@ -44,19 +44,19 @@ def place(cell: Cell, options: argparse.Namespace) -> Path:
 
 def read(cell: Cell, options: argparse.Namespace) -> dict[str, Any] | None:
     """What a run found, if it is there whole."""
-    if not place(cell, options).exists():
+    if not record_path(cell, options).exists():
         return None
-    found = json.loads(place(cell, options).read_text(encoding="utf-8"))
-    return found if len(found["values"]) >= (options.evaluations or PROBLEMS[cell[0]].evaluations) else None
+    record = json.loads(record_path(cell, options).read_text(encoding="utf-8"))
+    return record if len(record["values"]) >= (options.evaluations or PROBLEMS[cell[0]].evaluations) else None
 
 
 def run(cell: Cell, options: argparse.Namespace) -> None:
     """Make the record of one search."""
     problem, surrogate, seed = cell
     evaluations = options.evaluations or PROBLEMS[problem].evaluations
-    began = used()
+    began = core_seconds()
     if surrogate == "botorch":
-        found = peer(options.peers, problem, seed, evaluations)
+        record = peer(options.peers, problem, seed, evaluations)
     else:
         function = objective(problem, seed)
         search = Optimizer(PROBLEMS[problem].space, surrogate, options.acquisition, seed=seed)
@@ -67,13 +67,13 @@ def run(cell: Cell, options: argparse.Namespace) -> None:
             if len(search.history) >= search.initial:
                 seconds.append(time.perf_counter() - start)
             search.tell(points, [function(p) for p in points])
-        found = {"values": [e.value for e in search.history], "seconds": seconds}
-    found["cpu"] = used() - began
-    write_file(place(cell, options), json.dumps(found) + "\n")
-    print(f"{problem} {surrogate} seed {seed}: best {min(found['values']):.6g}", file=sys.stderr, flush=True)
+        record = {"values": [e.value for e in search.history], "seconds": seconds}
+    record["cpu"] = core_seconds() - began
+    write_file(record_path(cell, options), json.dumps(record) + "\n")
+    print(f"{problem} {surrogate} seed {seed}: best {min(record['values']):.6g}", file=sys.stderr, flush=True)
 
 
-def used() -> float:
+def core_seconds() -> float:
     """Seconds of a core that this process and the peers it waited for have used."""
     spent = os.times()
     return spent.user + spent.system + spent.children_user + spent.children_system
@@ -95,10 +95,10 @@ def peer(python: str, problem: str, seed: int, evaluations: int) -> dict[str, An
         line = process.stdout.readline()
         if not line:
             raise SystemExit(f"{python} ended without an answer: is BoTorch installed there?")
-        asked = json.loads(line)
-        values.append(function(space.decode(np.array([asked["row"]]))[0]))
-        if asked["seconds"]:
-            seconds.append(asked["seconds"])
+        message = json.loads(line)
+        values.append(function(space.decode(np.array([message["row"]]))[0]))
+        if message["seconds"]:
+            seconds.append(message["seconds"])
         process.stdin.write(f"{values[-1]}\n")
     process.stdin.close()
     process.wait()
@@ -152,8 +152,8 @@ def figure(curves: dict[str, dict[str, np.ndarray]]) -> Any:
 
     across = min(2, len(curves))
     down = -(-len(curves) // across)
-    made = Figure(figsize=(5.0 * across, 3.4 * down + 0.8), dpi=120, layout="constrained")
-    areas = made.subplots(down, across, squeeze=False).ravel()
+    picture = Figure(figsize=(5.0 * across, 3.4 * down + 0.8), dpi=120, layout="constrained")
+    areas = picture.subplots(down, across, squeeze=False).ravel()
     for area in areas[len(curves) :]:
         area.set_axis_off()
     for area, (problem, groups) in zip(areas, curves.items()):
@@ -166,8 +166,8 @@ def figure(curves: dict[str, dict[str, np.ndarray]]) -> Any:
             if len(values) > 1:
                 error = values.std(0, ddof=1) / len(values) ** 0.5
                 area.fill_between(count, mean - error, mean + error, color=colour, alpha=0.18, lw=0)
-    legend(made, 4)
-    return made
+    legend(picture, 4)
+    return picture
 
 
 def table(cells: list[Cell], options: argparse.Namespace) -> dict[str, dict[str, np.ndarray]]:
@@ -177,8 +177,8 @@ def table(cells: list[Cell], options: argparse.Namespace) -> dict[str, dict[str,
     for problem in dict.fromkeys(c[0] for c in cells):
         runs: dict[str, list[dict[str, Any]]] = {}
         for cell in cells:
-            if cell[0] == problem and (found := read(cell, options)):
-                runs.setdefault(cell[1], []).append(found)
+            if cell[0] == problem and (record := read(cell, options)):
+                runs.setdefault(cell[1], []).append(record)
         if not runs:
             continue
         shortest = min(len(r["values"]) for group in runs.values() for r in group)

@@ -15,14 +15,14 @@ from gpytorch.mlls import ExactMarginalLogLikelihood
 
 
 def main() -> int:
-    asked = json.loads(sys.stdin.readline())
+    settings = json.loads(sys.stdin.readline())
     torch.set_num_threads(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1)
-    torch.manual_seed(asked["seed"])
+    torch.manual_seed(settings["seed"])
     rows, gains = [], []
-    for number in range(asked["evaluations"]):
+    for number in range(settings["evaluations"]):
         seconds = 0.0
-        if number < len(asked["first"]):
-            row = asked["first"][number]
+        if number < len(settings["first"]):
+            row = settings["first"][number]
         else:
             began = time.perf_counter()
             x, y = torch.tensor(rows, dtype=torch.double), torch.tensor(gains, dtype=torch.double)[:, None]
@@ -30,8 +30,8 @@ def main() -> int:
             fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
             bounds = torch.tensor([[0.0] * x.shape[1], [1.0] * x.shape[1]], dtype=torch.double)
             acquisition = LogExpectedImprovement(model, best_f=y.max())
-            found, _ = optimize_acqf(acquisition, bounds, q=1, num_restarts=8, raw_samples=512)
-            row, seconds = found[0].tolist(), time.perf_counter() - began
+            candidates, _ = optimize_acqf(acquisition, bounds, q=1, num_restarts=8, raw_samples=512)
+            row, seconds = candidates[0].tolist(), time.perf_counter() - began
         print(json.dumps({"row": row, "seconds": seconds}), flush=True)
         rows.append(row)
         gains.append(-float(sys.stdin.readline()))

@@ -35,13 +35,13 @@ def uci(board: Board) -> Figure:
     area = figure.add_subplot()
     dress(area, "Test log-likelihood beside the best published row", "nats per row (right is better)", "", 13)
     gaps = {(s, m): _gap(board, s, m) for s in sets for m in models}
-    known = [gap - 2 * error for gap, error in gaps.values() if np.isfinite(gap)]
-    low = max(min([*known, -0.1]) - 0.05, -FARTHEST)
+    lows = [gap - 2 * error for gap, error in gaps.values() if np.isfinite(gap)]
+    low = max(min([*lows, -0.1]) - 0.05, -FARTHEST)
     high = max([gap + error for gap, error in gaps.values() if np.isfinite(gap)] + [0.1]) * 1.08
     for j, model in enumerate(models):
         shift = (len(models) - 1) / 2 - j
-        places = [len(sets) - 1 - i + apart * shift for i in range(len(sets))]
-        _model(area, [gaps[s, model] for s in sets], places, (low, high), j, model)
+        positions = [len(sets) - 1 - i + apart * shift for i in range(len(sets))]
+        _model(area, [gaps[s, model] for s in sets], positions, (low, high), j, model)
     _others(area, sets, low)
     area.axvline(0, color=INK, lw=1.4)
     for i in range(1, len(sets)):
@@ -73,7 +73,7 @@ def _gap(board: Board, name: str, model: str) -> tuple[float, float]:
 def _model(
     area: Axes,
     gaps: Sequence[tuple[float, float]],
-    places: Sequence[float],
+    heights: Sequence[float],
     ends: tuple[float, float],
     j: int,
     model: str,
@@ -81,17 +81,18 @@ def _model(
     low = ends[0]
     edge = low + 0.012 * (ends[1] - low)
     colour, marker = CYCLE[j % len(CYCLE)], MARKERS[j % len(MARKERS)]
-    inside = [(gap, error, y) for (gap, error), y in zip(gaps, places) if np.isfinite(gap) and gap > low]
+    inside = [(gap, error, y) for (gap, error), y in zip(gaps, heights) if np.isfinite(gap) and gap > low]
     x, errors, y = (np.array([one[i] for one in inside]) for i in range(3))
     area.errorbar(
         x, y, xerr=errors, fmt=marker, color=colour, ms=7, lw=1.8, capsize=3, label=model, zorder=3
     )  # fmt: skip
-    for (gap, _), place in zip(gaps, places):
+    for (gap, _), height in zip(gaps, heights):
         if np.isfinite(gap) and gap <= low:
-            area.plot(edge, place, marker="<", color=colour, ms=8, zorder=3)
+            area.plot(edge, height, marker="<", color=colour, ms=8, zorder=3)
             area.annotate(
-                number(gap, 1), (edge, place), (9, 0), textcoords="offset points", va="center", fontsize=9, color=colour
-            )
+                number(gap, 1), (edge, height), (9, 0), textcoords="offset points", va="center", fontsize=9,
+                color=colour,
+            )  # fmt: skip
 
 
 def _others(area: Axes, sets: Sequence[str], low: float) -> None:
@@ -116,21 +117,19 @@ def airfoil(lines: Sequence[dict[str, Any]]) -> Figure:
         title = "Airfoil: what a fit predicts, and what it takes"
         dress(area, "" if last else title, "seconds of a fit" if last else "", f"{name} (down is better)", 13)
         for j, kind in enumerate(kinds):
-            own = sorted((line for line in lines if line["model"] == kind), key=lambda line: line["seconds"])
-            x = [line["seconds"] for line in own]
-            y, error = ([line[score][i] or 0.0 for line in own] for i in (0, 1))
-            colour, hollow = (
-                CYCLE[j % 8],
-                {1: {"mfc": "white"}, 2: {"fillstyle": "left", "markerfacecoloralt": "white"}},
-            )
+            group = sorted((line for line in lines if line["model"] == kind), key=lambda line: line["seconds"])
+            x = [line["seconds"] for line in group]
+            y, error = ([line[score][i] or 0.0 for line in group] for i in (0, 1))
+            colour = CYCLE[j % 8]
+            hollow = {1: {"mfc": "white"}, 2: {"fillstyle": "left", "markerfacecoloralt": "white"}}
             area.errorbar(x, y, yerr=error, fmt="none", ecolor=colour, lw=1.8, capsize=3, zorder=2)
             area.plot(
                 x, y, MARKERS[j % 8] + "-", color=colour, ms=8, lw=1.8, mew=1.6, zorder=3,
                 label=None if last else kind, **hollow.get(j // 8, {}),
             )  # fmt: skip
         beside = published.AIRFOIL
-        place = float(beside["seconds"]), float(beside[score])
-        area.plot(*place, "*", color=INK, ms=14, label=None if last else beside["name"])
+        point = float(beside["seconds"]), float(beside[score])
+        area.plot(*point, "*", color=INK, ms=14, label=None if last else beside["name"])
         area.set_xscale("log")
         area.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         area.xaxis.set_minor_formatter(NullFormatter())

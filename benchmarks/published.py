@@ -94,15 +94,15 @@ def best(name: str) -> tuple[str, str] | None:
         >>> best("energy"), best("concrete")
         (('ensemble of ten', '-0.61'), ('MC-dropout', '-2.94'))
     """
-    known = [(row.name, row.log_likelihood[name]) for row in UCI if name in row.log_likelihood]
-    return max(known, key=lambda pair: float(pair[1])) if known else None
+    rows = [(row.name, row.log_likelihood[name]) for row in UCI if name in row.log_likelihood]
+    return max(rows, key=lambda pair: float(pair[1])) if rows else None
 
 
-def places(printed: str) -> int:
+def printed_decimals(printed: str) -> int:
     """Decimals of a printed number.
 
     Example:
-        >>> places("-0.75")
+        >>> printed_decimals("-0.75")
         2
     """
     return len(printed.partition(".")[2])

@@ -26,7 +26,7 @@ class Records:
 
     Args:
         folder: of the records.
-        packed: a file that `pack` wrote; its records are known, too.
+        packed: a file that `pack` wrote; its records count, too.
     """
 
     def __init__(self, folder: Path | None, packed: Path | None = None):
@@ -56,8 +56,8 @@ class Records:
 
     def _all(self, benchmark: str) -> dict[str, dict[str, Any]]:
         files = self.folder.glob(f"{benchmark}-*.json") if self.folder is not None and self.folder.is_dir() else ()
-        found = {name: record for name, record in self._packed.items() if name.startswith(f"{benchmark}-")}
-        return dict(sorted((found | {path.name: _json(path) for path in files}).items()))
+        packed = {name: record for name, record in self._packed.items() if name.startswith(f"{benchmark}-")}
+        return dict(sorted((packed | {path.name: _json(path) for path in files}).items()))
 
 
 def _file(name: str) -> str:
@@ -66,15 +66,15 @@ def _file(name: str) -> str:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        found = read_json(path)
+        record = read_json(path)
     except (OSError, ValueError) as error:
         raise ArtifactError(f"{path} is damaged; remove it to run that part again.") from error
-    if not isinstance(found, dict):
+    if not isinstance(record, dict):
         raise ArtifactError(f"{path} is not a record of a benchmark; remove it to run that part again.")
-    return found
+    return record
 
 
-def latest(found: Iterable[dict[str, Any]], name: Callable[[dict[str, Any]], str]) -> dict[str, list[dict[str, Any]]]:
+def latest(entries: Iterable[dict[str, Any]], name: Callable[[dict[str, Any]], str]) -> dict[str, list[dict[str, Any]]]:
     """Records by name. Of several fingerprints under a name that which has most records is taken, then the newest.
 
     Example:
@@ -82,10 +82,10 @@ def latest(found: Iterable[dict[str, Any]], name: Callable[[dict[str, Any]], str
         {'map': [{'fingerprint': 'b'}, {'fingerprint': 'b'}]}
     """
     groups: dict[str, dict[str, list[dict[str, Any]]]] = {}
-    for record in found:
+    for record in entries:
         groups.setdefault(name(record), {}).setdefault(record["fingerprint"], []).append(record)
     return {
-        key: max(marks.values(), key=lambda own: (len(own), max(record.get("written", "") for record in own)))
+        key: max(marks.values(), key=lambda group: (len(group), max(record.get("written", "") for record in group)))
         for key, marks in groups.items()
     }
 
@@ -99,14 +99,14 @@ def fingerprint(*things: Any) -> str:
         >>> fingerprint({"steps": 3}) == fingerprint({"steps": 4})
         False
     """
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for thing in things:
         if isinstance(thing, np.ndarray):
-            found.update(f"{thing.dtype}{thing.shape}".encode() + np.ascontiguousarray(thing).tobytes())
+            digest.update(f"{thing.dtype}{thing.shape}".encode() + np.ascontiguousarray(thing).tobytes())
         else:
-            found.update(repr(thing).encode())
-        found.update(b"\0")
-    return found.hexdigest()[:12]
+            digest.update(repr(thing).encode())
+        digest.update(b"\0")
+    return digest.hexdigest()[:12]
 
 
 def machine() -> str:
@@ -121,10 +121,8 @@ def machine() -> str:
     from credo.runtime import configure
 
     configure()
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    processor = f"{cores} cores ({platform.machine()})"
     kind = jax.devices()[0].device_kind
-    return f"{processor if kind == 'cpu' else kind}, JAX {jax.__version__}"
+    return f"{without_accelerator() if kind == 'cpu' else kind}, JAX {jax.__version__}"
 
 
 def without_accelerator(*versions: str) -> str:

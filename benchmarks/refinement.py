@@ -72,15 +72,15 @@ def one(name: str, method: credo.methods.VIS, draws: int, seed: int) -> dict:
     best = bound[bound.mean(1).argmax()]
     if problem is None:
         theta = np.asarray(fit.posterior.params["network"]["theta"])
-        found = {"distance": distance(theta.reshape(-1, theta.shape[-1]), exact_draws(name))}
+        distances = {"distance": distance(theta.reshape(-1, theta.shape[-1]), exact_draws(name))}
     else:
         measured = measures.measure(jax.random.key(seed + 1), fit, problem)
-        found = {"distance": measured["w1_function"], "std_ratio": measured["std_ratio"]}
+        distances = {"distance": measured["w1_function"], "std_ratio": measured["std_ratio"]}
     log_evidence = {"funnel": 0.0, "mixture": 0.0}.get(name, bimodal_log_evidence() if name == "bimodal" else None)
     return {
         "problem": name, "sampler": method.sampler, "T": method.refinement, "inference": method.inference,
         "bound": float(best.mean()), "bound_error": float(best.std() / np.sqrt(len(best))),
-        "members": bound.mean(1).tolist(), "log_evidence": log_evidence, **found,
+        "members": bound.mean(1).tolist(), "log_evidence": log_evidence, **distances,
         "seconds_run": fit.timing["seconds_run"], "seconds_compile": fit.timing["seconds_compile"], "seconds": seconds,
     }  # fmt: skip
 

@@ -52,14 +52,14 @@ def ours(options: argparse.Namespace, sweeps: int) -> dict[str, float]:
     """credo: sweeps of all chains per second, after a run that compiles."""
     method = Gibbs(warmup=100, chains=options.chains, passes=1)
     x, y = data(options.rows, options.inputs)
-    found = []
+    timings = []
     for seed in (0, 1):
         fit = credo.fit(
             jax.random.key(seed), model(options.nodes), (x, y), method, steps=sweeps, thin=10, progress=False
         )
-        found.append(fit.timing)
-    rate = options.chains * (sweeps + 100) / found[1]["seconds_run"]
-    return {"sweeps_per_second": rate, "seconds_compile": found[0]["seconds_compile"]}
+        timings.append(fit.timing)
+    rate = options.chains * (sweeps + 100) / timings[1]["seconds_run"]
+    return {"sweeps_per_second": rate, "seconds_compile": timings[0]["seconds_compile"]}
 
 
 def start(options: argparse.Namespace, sweeps: int) -> tuple[Any, ...]:
@@ -73,7 +73,7 @@ def start(options: argparse.Namespace, sweeps: int) -> tuple[Any, ...]:
         variates = draw(jax.random.split(jax.random.key(2), sweeps))
         root = np.asarray(unpack(jnp.asarray(state.hyper["hidden"]["root"]), options.inputs + 1))
         walk, hyper = state.walk, state.hyper
-        own = numpy_gibbs.State(
+        oracle = numpy_gibbs.State(
             np.array(state.gamma), np.array(state.coefs[0]), float(hyper["output"]["mean"]),
             float(np.exp(hyper["output"]["log_scale"])), np.array(hyper["hidden"]["mean"]), root,
             float(np.exp(state.noise["log_scale"][0])), np.array(walk.log_scale), np.array(walk.root),
@@ -81,7 +81,7 @@ def start(options: argparse.Namespace, sweeps: int) -> tuple[Any, ...]:
         )  # fmt: skip
     plain = {name: np.asarray(v) for name, v in variates.items() if name != "key"}
     inputs = np.column_stack([np.ones(len(x)), x]).astype(np.float64)
-    return inputs, y.astype(np.float64), own, plain
+    return inputs, y.astype(np.float64), oracle, plain
 
 
 def chain(task: tuple[Any, ...]) -> float:

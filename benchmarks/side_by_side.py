@@ -43,28 +43,28 @@ def from_choice(name: str, choice: Choice, steps: int | None = None) -> Built:
     return Built(built, model, choice.steps if steps is None else steps, choice.batch_size)
 
 
-def from_words(said: Mapping[str, Any]) -> Built:
+def from_words(words: Mapping[str, Any]) -> Built:
     """What `Choice.words` gives, as a table of numbers gets it: the model by the words of `credo.tables.model`."""
-    method, options = build(said["method"], said["settings"])
+    method, options = build(words["method"], words["settings"])
     if "noise" in options:
         raise InputError("The UCI study standardises targets; give the noise as --set likelihood=gaussian:NUMBER.")
-    network = parse_network(said["network"])
-    likelihood = options.get("likelihood", recipe(said["method"]).likelihood or "gaussian")
+    network = parse_network(words["network"])
+    likelihood = options.get("likelihood", recipe(words["method"]).likelihood or "gaussian")
     prior = parse_prior(options["prior"]) if "prior" in options else default_prior("regression", method, network)
     model = credo.Model(network, prior, parse_likelihood(likelihood), float(options.get("temperature", 1.0)))
-    return Built(method, model, said["steps"], said["batch_size"])
+    return Built(method, model, words["steps"], words["batch_size"])
 
 
 def scores(key: jax.Array, built: Built, tasks: Sequence[Task]) -> np.ndarray:
     """[log-likelihood, mean squared error] of every task, on the original scale."""
     if built.method.precision == "float64":  # `credo.fit` alone switches precision
-        found = [alone(k, built, one) for k, one in zip(jax.random.split(key, len(tasks)), tasks)]
-        return np.array([[one["log_likelihood"], one["mse"]] for one in found])
-    whole = Task(*(np.stack(x) for x in zip(*tasks)))
-    rows = np.full(len(tasks), whole.y.shape[1], np.float32)
-    data = Batch(whole.x, whole.y, np.ones(whole.y.shape[:2], np.float32), rows)
+        results = [alone(k, built, one) for k, one in zip(jax.random.split(key, len(tasks)), tasks)]
+        return np.array([[one["log_likelihood"], one["mse"]] for one in results])
+    stacked = Task(*(np.stack(x) for x in zip(*tasks)))
+    rows = np.full(len(tasks), stacked.y.shape[1], np.float32)
+    data = Batch(stacked.x, stacked.y, np.ones(stacked.y.shape[:2], np.float32), rows)
     return fit_many(
-        key, built.method, built.model, data, _scores, extra=(whole.new_x, whole.new_y, whole.spread),
+        key, built.method, built.model, data, _scores, extra=(stacked.new_x, stacked.new_y, stacked.spread),
         steps=built.steps, batch_size=built.batch_size, group=GROUP,
     )  # fmt: skip
 
@@ -91,7 +91,7 @@ def alone(key: jax.Array, built: Built, one: Task) -> dict[str, float]:
 
 def original_scale(predictive: Any, one: Task) -> dict[str, float]:
     """Log-likelihood and mean squared error on the scale that the targets have in the table."""
-    found = predictive.rescaled(0.0, float(one.spread))
+    rescaled = predictive.rescaled(0.0, float(one.spread))
     targets = one.new_y[:, 0] * float(one.spread)
-    log_likelihood = float(credo.metrics.log_likelihood(found, targets))
-    return {"log_likelihood": log_likelihood, "mse": float(credo.metrics.rmse(found, targets)) ** 2}
+    log_likelihood = float(credo.metrics.log_likelihood(rescaled, targets))
+    return {"log_likelihood": log_likelihood, "mse": float(credo.metrics.rmse(rescaled, targets)) ** 2}

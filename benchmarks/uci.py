@@ -18,7 +18,7 @@ from benchmarks import records
 from benchmarks.grid import GRID
 from benchmarks.rules import baseline_rules, rules
 from benchmarks.side_by_side import Built, alone, from_choice, from_words, original_scale, scores
-from benchmarks.uci_auto import choice_of, piloted, settled
+from benchmarks.uci_auto import choice_of, run_pilots, words_of
 from benchmarks.uci_data import FOLDS, SETS, Arrays, Task, folds, outside
 from credo.errors import InputError, Refusal
 from credo.evaluation.baselines import BASELINES, fit_baseline
@@ -48,11 +48,11 @@ class Options(NamedTuple):
 
 def check(models: Iterable[str], sets: Iterable[str]) -> None:
     """Raise a sentence where a name is unknown."""
-    for names, known, what in ((models, MODELS, "model"), (sets, SETS, "set")):
+    for names, allowed, what in ((models, MODELS, "model"), (sets, SETS, "set")):
         for name in names:
-            if name not in known:
+            if name not in allowed:
                 raise InputError(
-                    f"Unknown {what} {name!r}.{did_you_mean(name, list(known))} There are {', '.join(known)}."
+                    f"Unknown {what} {name!r}.{did_you_mean(name, list(allowed))} There are {', '.join(allowed)}."
                 )
 
 
@@ -60,12 +60,12 @@ def mark(model: str, data: Arrays, options: Options) -> str:
     """The fingerprint of a model's settings on a set: splits with the same one belong together."""
     if model == AUTO:
         choice = choice_of(data, options.seconds)
-        said = sorted(settled(choice, options.settings, options.steps).items())
-        how: Any = (said, choice.rivals, rules("regression"))
+        words = sorted(words_of(choice, options.settings, options.steps).items())
+        settings: Any = (words, choice.rivals, rules("regression"))
     else:
-        how = (GRID.get(model), options.steps if model in GRID else None)
-        how += tuple(baseline_rules(model, "regression")) if model in BASELINES else ()
-    return records.fingerprint(model, how, *(data[key] for key in sorted(data)))
+        settings = (GRID.get(model), options.steps if model in GRID else None)
+        settings += tuple(baseline_rules(model, "regression")) if model in BASELINES else ()
+    return records.fingerprint(model, settings, *(data[key] for key in sorted(data)))
 
 
 def study(
@@ -74,35 +74,35 @@ def study(
     data: Arrays,
     splits: Iterable[int],
     options: Options,
-    kept: records.Records,
+    store: records.Records,
     tell: Callable[[str], Any] = print,
 ) -> bool:
     """Run the splits that are not on record, and keep them; whether anything was run."""
-    found, stem = mark(model, data, options), f"{NAME}-{name}-{model}"
-    done = [record for record in kept.all(stem) if record["fingerprint"] == found]
+    settings_mark, stem = mark(model, data, options), f"{NAME}-{name}-{model}"
+    done = [record for record in store.all(stem) if record["fingerprint"] == settings_mark]
     if any(record["refused"] for record in done):
         return False
-    known = {row["split"] for record in done for row in record["rows"]}
-    left = [split for split in splits if split not in known]
-    if not left:
+    finished = {row["split"] for record in done for row in record["rows"]}
+    remaining = [split for split in splits if split not in finished]
+    if not remaining:
         return False
     began = time.perf_counter()
     record: dict[str, Any] = {
-        "benchmark": NAME, "set": name, "model": model, "fingerprint": found, "refused": None, "why": None,
+        "benchmark": NAME, "set": name, "model": model, "fingerprint": settings_mark, "refused": None, "why": None,
         "num_data": int(data["train_idx"].shape[1]), "side_by_side": model not in BASELINES,
         "machine": records.without_accelerator() if model in BASELINES else records.machine(),
     }  # fmt: skip
     try:
         if model in BASELINES:
-            record["rows"] = baseline(model, data, left, options.jobs)
+            record["rows"] = baseline(model, data, remaining, options.jobs)
         elif model == AUTO:
-            record |= automatic(data, left, options)
+            record |= automatic(data, remaining, options)
         else:
-            record["rows"] = tuned(model, data, left, options.steps, tell)
+            record["rows"] = tuned(model, data, remaining, options.steps, tell)
     except Refusal as error:
         record |= {"rows": [], "refused": str(error)}
     record["seconds"] = time.perf_counter() - began
-    kept.write(f"{stem}-{_range(left)}-{found}", record)
+    store.write(f"{stem}-{_range(remaining)}-{settings_mark}", record)
     return True
 
 
@@ -111,10 +111,10 @@ def _range(splits: list[int]) -> str:
 
 
 def _scored(built: Built, data: Arrays, splits: list[int]) -> list[dict[str, Any]]:
-    found = scores(jax.random.key(splits[0]), built, [outside(data, split) for split in splits])
+    results = scores(jax.random.key(splits[0]), built, [outside(data, split) for split in splits])
     return [
         {"split": split, "log_likelihood": float(log_likelihood), "rmse": float(np.sqrt(error))}
-        for split, (log_likelihood, error) in zip(splits, found)
+        for split, (log_likelihood, error) in zip(splits, results)
     ]
 
 
@@ -122,14 +122,14 @@ def automatic(data: Arrays, splits: list[int], options: Options) -> dict[str, An
     """Pilots on all splits, then all splits with the same settings side by side; with the sentence of the choice."""
     choice = choice_of(data, options.seconds)
     tasks = [outside(data, split) for split in splits]
-    found = dict(zip(splits, piloted(choice, tasks, options.settings, options.steps, splits)))
+    words = dict(zip(splits, run_pilots(choice, tasks, options.settings, options.steps, splits)))
     rows: dict[int, dict[str, Any]] = {}
-    for said in {repr(said): said for said in found.values()}.values():
-        own = [split for split in splits if found[split] == said]
+    for each in {repr(each): each for each in words.values()}.values():
+        mine = [split for split in splits if words[split] == each]
         # Where compilation takes longer than the fits, all splits run, so that one program serves every prior.
-        ran = _scored(from_words(said), data, own if jax.default_backend() == "cpu" else splits)
-        rows |= {row["split"]: row | {"pilot": said["pilot"]} for row in ran if row["split"] in own}
-    settings = settled(choice, options.settings, options.steps)
+        ran = _scored(from_words(each), data, mine if jax.default_backend() == "cpu" else splits)
+        rows |= {row["split"]: row | {"pilot": each["pilot"]} for row in ran if row["split"] in mine}
+    settings = words_of(choice, options.settings, options.steps)
     return {"why": choice.why, "settings": settings, "rows": [rows[split] for split in splits]}
 
 
@@ -141,15 +141,15 @@ def tuned(
     inside = [one for split in splits for one in folds(data, split)] if len(grid) > 1 or not test else []
     tried = np.zeros((len(splits), len(grid)))
     for i, built in enumerate(grid if inside else []):
-        found = scores(jax.random.key(splits[0]), built, inside)
-        tried[:, i] = np.where(np.isfinite(found[:, 0]), found[:, 0], -np.inf).reshape(len(splits), FOLDS).mean(1)
+        results = scores(jax.random.key(splits[0]), built, inside)
+        tried[:, i] = np.where(np.isfinite(results[:, 0]), results[:, 0], -np.inf).reshape(len(splits), FOLDS).mean(1)
         tell(f"  {tried[:, i].mean():8.3f}  {GRID[model][i]}")
     best = tried.argmax(1)
     rows: dict[int, dict[str, Any]] = {}
     for i in np.unique(best) if test else []:
         # All splits run, so that one program serves every choice.
-        for row, own in zip(_scored(grid[i], data, splits), best == i):
-            if own:
+        for row, chosen in zip(_scored(grid[i], data, splits), best == i):
+            if chosen:
                 rows[row["split"]] = row
     chosen_on = {split: {"choice": int(b), "cross_validated": float(t[b])} for split, b, t in zip(splits, best, tried)}
     return [{"split": split} | rows.get(split, {}) | chosen_on[split] for split in splits]
@@ -176,30 +176,30 @@ def _one(name: str, split: int, one: Task, own_process: bool) -> dict[str, Any]:
     except Refusal as error:
         return {"refused": str(error)}
     spent = time.perf_counter() - began
-    found = original_scale(model.predict(one.new_x), one)
+    scored = original_scale(model.predict(one.new_x), one)
     return {
-        "split": split, "log_likelihood": found["log_likelihood"], "rmse": found["mse"] ** 0.5, "seconds": spent
+        "split": split, "log_likelihood": scored["log_likelihood"], "rmse": scored["mse"] ** 0.5, "seconds": spent
     }  # fmt: skip
 
 
-def one_fit(model: str, name: str, data: Arrays, options: Options, kept: records.Records) -> bool:
+def one_fit(model: str, name: str, data: Arrays, options: Options, store: records.Records) -> bool:
     """Fit split 0 alone through `credo.fit`, for the seconds of one fit, pilot included; whether it was run."""
-    found, stem = mark(model, data, options), f"{NAME}-{name}-{model}"
-    if model in BASELINES or kept.read(f"{stem}-alone-{found}") is not None:
+    settings_mark, stem = mark(model, data, options), f"{NAME}-{name}-{model}"
+    if model in BASELINES or store.read(f"{stem}-alone-{settings_mark}") is not None:
         return False
     one, began = outside(data, 0), time.perf_counter()
     if model == AUTO:
         choice = choice_of(data, options.seconds)
-        built = from_words(piloted(choice, [one], options.settings, options.steps, [0])[0])
+        built = from_words(run_pilots(choice, [one], options.settings, options.steps, [0])[0])
     else:
-        rows = [row for record in kept.all(stem) if record["fingerprint"] == found for row in record["rows"]]
-        place = next((row.get("choice", 0) for row in rows if row["split"] == 0), 0)
-        built = from_choice(model, GRID[model][place], options.steps)
-    record: dict[str, Any] = {"benchmark": NAME, "set": name, "model": model, "fingerprint": found}
+        rows = [row for record in store.all(stem) if record["fingerprint"] == settings_mark for row in record["rows"]]
+        index = next((row.get("choice", 0) for row in rows if row["split"] == 0), 0)
+        built = from_choice(model, GRID[model][index], options.steps)
+    record: dict[str, Any] = {"benchmark": NAME, "set": name, "model": model, "fingerprint": settings_mark}
     record |= {"rows": [], "refused": None}
     before = time.perf_counter() - began  # the pilot
     timed = alone(jax.random.key(0), built, one)
     record |= {"alone": timed | {"seconds": before + timed["seconds"], "seconds_pilot": before}}
     record["machine"] = records.machine()
-    kept.write(f"{stem}-alone-{found}", record)
+    store.write(f"{stem}-alone-{settings_mark}", record)
     return True

@@ -16,36 +16,36 @@ def choice_of(data: Arrays, seconds: float | None = None) -> Choice:
     return choose("regression", rows, features, seconds=seconds)
 
 
-def settled(choice: Choice, settings: dict[str, Any], steps: int | None) -> dict[str, Any]:
+def words_of(choice: Choice, settings: dict[str, Any], steps: int | None) -> dict[str, Any]:
     """The choice as words, with what the user said in its place."""
     return choice.words(None, settings, steps, None, None)
 
 
-def piloted(
+def run_pilots(
     choice: Choice, tasks: Sequence[Task], settings: dict[str, Any], steps: int | None, seeds: Sequence[int]
 ) -> list[dict[str, Any]]:
     """The same for each of several tasks after pilots on their training rows, with what they took as "pilot"."""
-    said = settled(choice, settings, steps)
+    words = words_of(choice, settings, steps)
     if "prior" in settings or not choice.rivals:
-        return [said | {"pilot": None}] * len(tasks)
+        return [words | {"pilot": None}] * len(tasks)
 
     def model_with(rival: dict[str, Any]) -> Any:
-        return from_words(said | {"settings": said["settings"] | rival}).model
+        return from_words(words | {"settings": words["settings"] | rival}).model
 
     tables = [(one.x, one.y[:, 0], np.ones(len(one.y), np.float32)) for one in tasks]
-    taken = pilot(choice, model_with, tables, seeds)
-    return [settled(one, settings, steps) | {"pilot": _rival(choice, one)} for one in taken]
+    choices = pilot(choice, model_with, tables, seeds)
+    return [words_of(one, settings, steps) | {"pilot": _rival(choice, one)} for one in choices]
 
 
-def _rival(choice: Choice, taken: Choice) -> dict[str, Any] | None:
-    return next((rival for rival in choice.rivals if rival.items() <= taken.settings.items()), None)
+def _rival(choice: Choice, decided: Choice) -> dict[str, Any] | None:
+    return next((rival for rival in choice.rivals if rival.items() <= decided.settings.items()), None)
 
 
-def told(why: str, pilots: list[dict[str, Any] | None]) -> str:
+def describe(why: str, pilots: list[dict[str, Any] | None]) -> str:
     """The sentence of the choice, and what pilots took.
 
     Example:
-        >>> told("map, because.", [{"prior": "normal:1"}, {"prior": "normal:1"}, {"prior": "normal:3"}])
+        >>> describe("map, because.", [{"prior": "normal:1"}, {"prior": "normal:1"}, {"prior": "normal:3"}])
         'map, because. Pilots on the training rows took normal:1 on 2 splits, normal:3 on 1.'
     """
     words = [" ".join(map(str, pilot.values())) for pilot in pilots if pilot]

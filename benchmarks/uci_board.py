@@ -44,24 +44,24 @@ class Cell(NamedTuple):
 Board = dict[tuple[str, str], Cell]
 
 
-def gather(found: Iterable[dict[str, Any]]) -> Board:
+def gather(entries: Iterable[dict[str, Any]]) -> Board:
     """Cells by set and model. Of several settings of a model that which has most splits is taken, then the newest."""
     groups: dict[tuple[str, str], dict[str, list[dict[str, Any]]]] = {}
-    for record in found:
-        place = groups.setdefault((record["set"], record["model"]), {})
-        place.setdefault(record["fingerprint"], []).append(record)
+    for record in entries:
+        studies_of = groups.setdefault((record["set"], record["model"]), {})
+        studies_of.setdefault(record["fingerprint"], []).append(record)
     board = {}
     for key, studies in groups.items():
-        whole = [_cell(parts, len(studies) - 1) for parts in sorted(studies.values(), key=_newest)]
-        board[key] = max(reversed(whole), key=lambda cell: len(cell.rows))
-    return {key: board[key] for key in sorted(board, key=lambda key: (_place(SETS, key[0]), _place(MODELS, key[1])))}
+        cells = [_cell(parts, len(studies) - 1) for parts in sorted(studies.values(), key=_newest)]
+        board[key] = max(reversed(cells), key=lambda cell: len(cell.rows))
+    return {key: board[key] for key in sorted(board, key=lambda key: (_rank(SETS, key[0]), _rank(MODELS, key[1])))}
 
 
 def _newest(parts: list[dict[str, Any]]) -> str:
     return max(record.get("written", "") for record in parts)
 
 
-def _place(names: tuple[str, ...], name: str) -> int:
+def _rank(names: tuple[str, ...], name: str) -> int:
     return names.index(name) if name in names else len(names)
 
 
@@ -87,30 +87,30 @@ def _cell(parts: list[dict[str, Any]], others: int) -> Cell:
 def names(board: Board) -> tuple[list[str], list[str]]:
     """Sets and models that have a place in the board, in the usual order."""
     sets, models = ({key[i]: None for key in board} for i in (0, 1))
-    return sorted(sets, key=lambda s: _place(SETS, s)), sorted(models, key=lambda m: _place(MODELS, m))
+    return sorted(sets, key=lambda s: _rank(SETS, s)), sorted(models, key=lambda m: _rank(MODELS, m))
 
 
 def ahead_of_published(board: Board, model: str = AUTO) -> dict[str, tuple[float, float | None]]:
     """Set → how far a model is above the best published row, and its standard error. Ours is rounded as that is."""
-    found = {}
+    gaps = {}
     for name in names(board)[0]:
         cell, best = board.get((name, model)), published.best(name)
         if cell is not None and cell.rows and best is not None:
             mean, error = mean_and_error(cell.values("log_likelihood"))
-            found[name] = (round(mean, published.places(best[1])) - float(best[1]), error)
-    return found
+            gaps[name] = (round(mean, published.printed_decimals(best[1])) - float(best[1]), error)
+    return gaps
 
 
 def ahead_of(board: Board, other: str, model: str = AUTO) -> dict[str, tuple[float, float | None]]:
     """Set → how far a model is above another on the splits that both have, and the standard error of that gap."""
-    found = {}
+    leads = {}
     for name in names(board)[0]:
         one, two = board.get((name, model)), board.get((name, other))
         common = sorted(set(one.rows) & set(two.rows)) if one and two else []
         if one and two and common:
             gaps = [one.rows[s]["log_likelihood"] - two.rows[s]["log_likelihood"] for s in common]
-            found[name] = mean_and_error(gaps)
-    return found
+            leads[name] = mean_and_error(gaps)
+    return leads
 
 
 def counted(gaps: dict[str, tuple[float, float | None]], over: str) -> str:
@@ -118,9 +118,9 @@ def counted(gaps: dict[str, tuple[float, float | None]], over: str) -> str:
     better = [name for name, (gap, _) in gaps.items() if gap > 1e-9]
     clear = [name for name in better if gaps[name][1] is not None and gaps[name][0] > 2 * (gaps[name][1] or 0.0)]
     rest = [name for name in gaps if name not in better]
-    told = f"`auto` is better than {over} on {len(better)} of {len(gaps)} sets"
-    told += f", on {len(clear)} of them by more than two standard errors" if better else ""
-    return f"{told}." if not rest or not better else f"{told}; not on {', '.join(rest)}."
+    sentence = f"`auto` is better than {over} on {len(better)} of {len(gaps)} sets"
+    sentence += f", on {len(clear)} of them by more than two standard errors" if better else ""
+    return f"{sentence}." if not rest or not better else f"{sentence}; not on {', '.join(rest)}."
 
 
 def score_table(board: Board, score: str) -> str:
@@ -132,14 +132,14 @@ def score_table(board: Board, score: str) -> str:
     lines = []
     for name in sets:
         means = {m: mean_and_error(board[name, m].values(score)) for m in models if _has(board, name, m)}
-        places = 2 if score == "log_likelihood" else max((decimals(mean) for mean, _ in means.values()), default=2)
+        digits = 2 if score == "log_likelihood" else max((decimals(mean) for mean, _ in means.values()), default=2)
         printed = {row.name: getattr(row, score).get(name) for row in (*beside, *extra)}
         first = leaders({m: mean for m, (mean, _) in means.items()}, printed, SCORES[score])
-        cells = [_mark(with_error(*means[m], places), m in first) if m in means else "–" for m in models]
+        cells = [_mark(with_error(*means[m], digits), m in first) if m in means else "–" for m in models]
         cells += [_mark(_printed(printed[row.name]), row.name in first) for row in beside]
         if extra:
-            told = [_mark(f"{_printed(printed[r.name])} ({r.name})", r.name in first) for r in extra if printed[r.name]]
-            cells.append(", ".join(told) or "–")
+            more = [_mark(f"{_printed(printed[r.name])} ({r.name})", r.name in first) for r in extra if printed[r.name]]
+            cells.append(", ".join(more) or "–")
         size = max((board[name, m].num_data for m in models if (name, m) in board), default=0)
         lines.append([name, f"{size:,}", *cells])
     return table(head, lines)
@@ -164,14 +164,14 @@ def leaders(ours: dict[str, float], printed: dict[str, str | None], sign: int) -
         >>> sorted(leaders({"auto": -0.749, "map": -0.751}, {"refined VI": "-0.75", "VI": "-2.39"}, 1))
         ['auto', 'refined VI']
     """
-    known = {name: (mean, 12) for name, mean in ours.items() if np.isfinite(mean)}
-    known |= {name: (float(text), published.places(text)) for name, text in printed.items() if text is not None}
+    values = {name: (mean, 12) for name, mean in ours.items() if np.isfinite(mean)}
+    values |= {name: (float(t), published.printed_decimals(t)) for name, t in printed.items() if t is not None}
 
     def beats(one: tuple[float, int], other: tuple[float, int]) -> bool:
         digits = min(one[1], other[1])
         return sign * round(one[0], digits) > sign * round(other[0], digits)
 
-    return {name for name, value in known.items() if not any(beats(other, value) for other in known.values())}
+    return {name for name, value in values.items() if not any(beats(other, value) for other in values.values())}
 
 
 def seconds_table(board: Board) -> str:
@@ -188,15 +188,15 @@ def seconds_table(board: Board) -> str:
     return table(["set", *(f"`{m}`" for m in models)], lines)
 
 
-def splits_told(board: Board) -> str:
+def describe_splits(board: Board) -> str:
     """How many splits the means are over."""
     counts = {key: len(cell.rows) for key, cell in board.items() if cell.rows}
     usual = max(set(counts.values()), key=list(counts.values()).count, default=0)
     other = []
     for name in names(board)[0]:
-        own = {model: count for (s, model), count in counts.items() if s == name}
-        if len(set(own.values())) == 1 and usual not in own.values():
-            other.append(f"{name}: {next(iter(own.values()))}")
+        by_model = {model: count for (s, model), count in counts.items() if s == name}
+        if len(set(by_model.values())) == 1 and usual not in by_model.values():
+            other.append(f"{name}: {next(iter(by_model.values()))}")
         else:
-            other += [f"{name}, `{model}`: {count}" for model, count in own.items() if count != usual]
+            other += [f"{name}, `{model}`: {count}" for model, count in by_model.items() if count != usual]
     return f"{usual} splits" + (f" ({'; '.join(other)})" if other else "")

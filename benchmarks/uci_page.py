@@ -4,16 +4,16 @@ import re
 
 from benchmarks import published
 from benchmarks.grid import GRID
-from benchmarks.uci_auto import told
+from benchmarks.uci_auto import describe
 from benchmarks.uci_board import (
     Board,
     ahead_of,
     ahead_of_published,
     counted,
+    describe_splits,
     names,
     score_table,
     seconds_table,
-    splits_told,
 )
 from credo.evaluation.baselines import BASELINES
 from credo.tables.auto import AUTO
@@ -39,9 +39,9 @@ def sentences(board: Board) -> list[str]:
     """On how many sets `auto` is the better one."""
     if not any(model == AUTO and cell.rows for (_, model), cell in board.items()):
         return []
-    told = [counted(ahead_of_published(board), "every published row of a neural network in the table")]
+    lines = [counted(ahead_of_published(board), "every published row of a neural network in the table")]
     others = [name for name in ("boosting", "gp", "forest", "linear") if ahead_of(board, name)]
-    return told + [counted(ahead_of(board, name), f"`{name}`") for name in others]
+    return lines + [counted(ahead_of(board, name), f"`{name}`") for name in others]
 
 
 def markdown(board: Board, command: str) -> str:
@@ -50,7 +50,7 @@ def markdown(board: Board, command: str) -> str:
     parts = [
         "# UCI regression",
         f"{RULE}{TUNED if {model for _, model in board} & set(GRID) else ''}"
-        f" Means ± standard errors over {splits_told(board)}; the best of a line is bold.",
+        f" Means ± standard errors over {describe_splits(board)}; the best of a line is bold.",
         "![Log-likelihood of each model less that of the best published row, by set](uci.png)",
         "\n".join(f"- {sentence}" for sentence in ahead),
         "## Test log-likelihood\n\nLarger is better. Columns without code type are published.",
@@ -68,44 +68,44 @@ def markdown(board: Board, command: str) -> str:
 
 
 def _cost(board: Board) -> str:
-    told = []
+    lines = []
     if any(cell.side_by_side for cell in board.values()):
-        told.append(
+        lines.append(
             "All splits of a network run side by side as one program: its seconds are those of the whole study, choice "
             "of settings and compilation included, divided by the number of splits. --budget is what `auto` plans its "
             "chains with: compilation and pilots come on top."
         )
     if any(cell.alone for cell in board.values()):
-        told.append("In brackets: one split alone through `credo.fit`, compilation and pilot included.")
+        lines.append("In brackets: one split alone through `credo.fit`, compilation and pilot included.")
     if any(model in BASELINES for _, model in board):
-        told.append("Baselines are fitted one by one: the median of the splits.")
-    return " ".join(told)
+        lines.append("Baselines are fitted one by one: the median of the splits.")
+    return " ".join(lines)
 
 
 def _machines(board: Board) -> list[str]:
-    found: dict[str, dict[str, None]] = {}
+    models_by_machine: dict[str, dict[str, None]] = {}
     for (_, model), cell in board.items():
         for where in cell.machines:
-            found.setdefault(where, {})[f"`{model}`"] = None
-    return [f"{where}: {', '.join(models)}" for where, models in found.items()]
+            models_by_machine.setdefault(where, {})[f"`{model}`"] = None
+    return [f"{where}: {', '.join(models)}" for where, models in models_by_machine.items()]
 
 
 def _choices(board: Board) -> list[str]:
-    found = []
+    lines = []
     for name in names(board)[0]:
         cell = board.get((name, AUTO))
         if cell is not None and cell.why is not None:
-            found.append(f"{name}: {told(cell.why, [row.get('pilot') for row in cell.rows.values()])}")
-    return found
+            lines.append(f"{name}: {describe(cell.why, [row.get('pilot') for row in cell.rows.values()])}")
+    return lines
 
 
 def _left_out(board: Board) -> list[str]:
-    told: dict[str, list[str]] = {}
+    sets_by_reason: dict[str, list[str]] = {}
     for (name, model), cell in board.items():
         if cell.refused:
             why = re.sub(r" on [\d,]+ rows", "", cell.refused)  # one sentence for all sets
-            told.setdefault(f"`{model}` was left out on {{}}: {why}", []).append(name)
-    shown = [sentence.replace("{}", ", ".join(sets)) for sentence, sets in told.items()]
+            sets_by_reason.setdefault(f"`{model}` was left out on {{}}: {why}", []).append(name)
+    shown = [sentence.replace("{}", ", ".join(sets)) for sentence, sets in sets_by_reason.items()]
     several = [f"{name} `{model}`" for (name, model), cell in board.items() if cell.others]
     if several:
         shown.append(f"There are records with other settings, which are not shown: {', '.join(several)}.")

@@ -58,12 +58,7 @@ def run_case(case: plan.Case, python: str, seed: int, limit: float, quick: bool)
         before, watch = machine.gemm_gflops(), machine.Watch.start()
         try:
             done = subprocess.run(
-                command,
-                env=environment(case, folder),
-                cwd=folder,
-                capture_output=True,
-                text=True,
-                timeout=limit,
+                command, env=environment(case, folder), cwd=folder, capture_output=True, text=True, timeout=limit
             )
             error = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1][:300]
         except subprocess.TimeoutExpired:
@@ -145,10 +140,5 @@ def document(rows: list[Row], passes: int, quick: bool) -> dict[str, Any]:
     """All rows and ratios, for a program."""
     from benchmarks.speed import table
 
-    return {
-        "machine": machine.description(),
-        "passes": passes,
-        "quick": quick,
-        "rows": rows,
-        "ratios": table.lines(rows),
-    }
+    facts = {"machine": machine.description(), "passes": passes, "quick": quick}
+    return facts | {"rows": rows, "ratios": table.lines(rows)}

@@ -8,18 +8,9 @@ from benchmarks.speed.plan import COMPARISONS, PREDICT_RSS_MB, Comparison
 
 Row = dict[str, Any]
 HEADER = (
-    "work",
-    "against",
-    "unit",
-    "credo",
-    "peer",
-    "credo / peer",
-    "per pass",
-    "bar",
-    "run s (credo, peer)",
-    "compile s (credo, peer)",
-    "notes",
-)
+    "work", "against", "unit", "credo", "peer", "credo / peer", "per pass", "bar", "run s (credo, peer)",
+    "compile s (credo, peer)", "notes",
+)  # fmt: skip
 
 
 def good(rows: Iterable[Row], key: str, number: int | None = None) -> list[Row]:
@@ -36,8 +27,8 @@ def middle(rows: list[Row], name: str) -> float | None:
 def fastest(rows: list[Row], peers: tuple[str, ...], name: str, number: int | None = None) -> str | None:
     """The peer case with the highest rate."""
     rates = {key: middle(good(rows, key, number), name) for key in peers}
-    known = {key: rate for key, rate in rates.items() if rate is not None}
-    return max(known, key=lambda key: known[key]) if known else None
+    measured = {key: rate for key, rate in rates.items() if rate is not None}
+    return max(measured, key=lambda key: measured[key]) if measured else None
 
 
 def compare(rows: list[Row], c: Comparison) -> dict[str, Any]:
@@ -72,25 +63,25 @@ def compare(rows: list[Row], c: Comparison) -> dict[str, Any]:
 
 def notes(rows: list[Row], keys: list[str]) -> list[str]:
     """What a reader must know before trusting the line."""
-    found = []
+    remarks = []
     for key in keys:
         mine = [r for r in rows if r["key"] == key]
         name = key.split("/", 1)[1]
         if not mine:
-            found.append(f"{name} not run")
-        found += sorted({f"{name} FAILED: {r['failed']}" for r in mine if "failed" in r})
+            remarks.append(f"{name} not run")
+        remarks += sorted({f"{name} FAILED: {r['failed']}" for r in mine if "failed" in r})
         if any("failed" not in r and r["value"] is None for r in mine):
-            found.append(f"{name} too short to tell from compilation")
+            remarks.append(f"{name} too short to tell from compilation")
         others = [r["other_cores"] for r in mine if r.get("contended")]
         if others:
-            found.append(f"CONTENDED {name}: others took up to {max(others):.2f} cores")
+            remarks.append(f"CONTENDED {name}: others took up to {max(others):.2f} cores")
         compiled = max((r.get("facts", {}).get("compilations_while_timed", 0) for r in mine), default=0)
         if compiled:
-            found.append(f"{name} compiled {compiled} programs while timed")
+            remarks.append(f"{name} compiled {compiled} programs while timed")
         split = max((r["rhat_max"] for r in mine if r.get("rhat_max") is not None), default=0.0)
         if split > 1.05:
-            found.append(f"{name} R-hat {split:.2f}")
-    return found
+            remarks.append(f"{name} R-hat {split:.2f}")
+    return remarks
 
 
 def prediction(rows: list[Row]) -> list[dict[str, Any]]:
@@ -153,10 +144,10 @@ def markdown(table: list[dict[str, Any]]) -> str:
 
 def page(rows: list[Row], command: str, where: str, quick: bool) -> str:
     """The table with what a reader must know about it."""
-    told = "Quick sizes: this shows that the cases run; the numbers and verdicts mean nothing." if quick else ""
+    warning = "Quick sizes: this shows that the cases run; the numbers and verdicts mean nothing." if quick else ""
     rule = (
         "Each case runs alone in a fresh process on the processor, with an empty compilation cache; compilation and "
         "run are apart. A ratio is taken within a pass, the table shows the median over passes and their range."
     )
-    parts = ["# Speed", rule, told, markdown(lines(rows)), f"- `{command}`\n- {where}"]
+    parts = ["# Speed", rule, warning, markdown(lines(rows)), f"- `{command}`\n- {where}"]
     return "\n\n".join(part for part in parts if part) + "\n"

@@ -144,7 +144,7 @@ def test_splits_run_with_the_settings_that_their_pilot_took(data_dir, monkeypatc
     assert [row["log_likelihood"] for row in found["rows"]] == [1, 3, 1]
     assert ran == [(1, 2), (3, 1)]
     pilots = [row["pilot"] for row in found["rows"]]
-    assert uci_auto.told("Why.", pilots).endswith("took fan_in_normal:1 on 2 splits, fan_in_normal:3 on 1.")
+    assert uci_auto.describe("Why.", pilots).endswith("took fan_in_normal:1 on 2 splits, fan_in_normal:3 on 1.")
     assert len(uci.automatic(data, [0], uci.Options(settings={"prior": "normal:2"}))["rows"]) == 1  # no pilot
 
 

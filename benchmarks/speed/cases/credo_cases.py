@@ -37,9 +37,9 @@ def setting(config: Any, name: str) -> Any:
         if name in config:
             return config[name]
         for value in config.values():
-            found = setting(value, name)
-            if found is not None:
-                return found
+            nested = setting(value, name)
+            if nested is not None:
+                return nested
     return None
 
 
@@ -196,21 +196,21 @@ def predict(seed: int, sizes: Sizes) -> Measured:
     data = problems.images(sizes, 1000)
     fit = credo.fit(jax.random.key(seed), model, data, credo.methods.BayesByBackprop(), steps=50, batch_size=100)
     inputs, _ = problems.images(sizes, sizes.predict_inputs, seed=1)
-    seen: list[np.ndarray] = []
+    results: list[np.ndarray] = []
 
     def run() -> None:
-        key = jax.random.key(seed + 1 + len(seen))
+        key = jax.random.key(seed + 1 + len(results))
         prediction = credo.predict(key, wait(fit), inputs, num_samples=sizes.predict_draws)
         parts = (prediction.probs, prediction.epistemic, prediction.aleatoric)
         probs, *uncertainties = (require_finite("prediction", part) for part in parts)
         same("shape of the probabilities", probs.shape, (sizes.predict_inputs, sizes.classes))
         for part in uncertainties:
             same("shape of an uncertainty", part.shape, (sizes.predict_inputs,))
-        seen.append(probs)
+        results.append(probs)
 
     first = seconds(run)
     timed = [seconds(run) for _ in range(2)]
-    if np.array_equal(seen[-1], seen[-2]):
+    if np.array_equal(results[-1], results[-2]):
         raise AssertionError("two keys gave the same probabilities")
     return Measured(
         values=timed,

@@ -102,15 +102,15 @@ def nuts(seed: int, sizes: Sizes, chain_method: str) -> Measured:
 
     run(1, 1)
     fixed = seconds(lambda: run(2, 2))
-    whole = seconds(lambda: run(sizes.warmup, sizes.draws))
+    full = seconds(lambda: run(sizes.warmup, sizes.draws))
     apply = jax.jit(jax.vmap(jax.vmap(lambda w: outputs(w, points, jnp.tanh))))
     draws = {name: value for name, value in last["draws"].items() if name != "noise"}
-    runs = beyond([whole], [fixed])
+    runs = beyond([full], [fixed])
     return Measured(
         values=[1.0 / r for r in runs],  # the parent multiplies by the effective sample size
         run_seconds=runs[0] if runs else None,
         compile_seconds=fixed,
-        cold_value=1.0 / whole,
+        cold_value=1.0 / full,
         facts={"mean_leapfrogs": float(last["leapfrogs"].mean())},
         function_draws=np.asarray(apply(draws)),
     )

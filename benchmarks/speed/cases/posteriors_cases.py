@@ -33,13 +33,13 @@ def sgmcmc(seed: int, sizes: Sizes, name: str) -> Measured:
 
     def run() -> None:
         state = transform.init({k: v.clone() for k, v in start.items()})
-        kept = []
+        positions = []
         for i in range(sizes.image_steps):
             rows = torch.randint(0, sizes.image_rows, (sizes.image_batch,))
             state, _ = transform.update(state, (x[rows], y[rows]), inplace=True)
             if (i + 1) % sizes.image_thin == 0:
-                kept.append({k: v.clone() for k, v in state.params.items()})
-        last[:] = [kept[-1]["second"]]
+                positions.append({k: v.clone() for k, v in state.params.items()})
+        last[:] = [positions[-1]["second"]]
 
     result = steady(run, sizes.image_steps, sizes.repeats)
     require_finite("draws", last[0].numpy())

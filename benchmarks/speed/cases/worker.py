@@ -17,13 +17,13 @@ PACKAGES = ("credo", "jax", "jaxlib", "numpyro", "blackjax", "optax", "torch", "
 
 def versions() -> dict[str, str]:
     """Installed versions of the packages that can matter here."""
-    found = {}
+    installed = {}
     for name in PACKAGES:
         try:
-            found[name] = importlib.metadata.version(name)
+            installed[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             continue
-    return found
+    return installed
 
 
 def main() -> None:
