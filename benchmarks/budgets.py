@@ -22,7 +22,6 @@ from credo.tables.auto import AUTO
 from credo.training.clock import COMPILING
 
 NAME = "budgets"
-BUDGETS = (3.0, 5.0, 10.0, 30.0)
 FOLDS, SCORED = 5, 500
 LEVEL, WITHIN, MOST_ECE, LATE, ALLOWED = 0.9, 0.06, 0.06, 1.5, 1.2
 BINS = 10

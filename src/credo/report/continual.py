@@ -1,4 +1,4 @@
-"""Figures of continual learning: how well each task is still known after the next ones."""
+"""Figures of continual learning: how well each task is remembered after the next ones."""
 
 from typing import Any
 

@@ -52,7 +52,7 @@ def run_effects(run: RunData) -> Effects | None:
     if not isinstance(run.fit.posterior, WeightPosterior) or len(run.encoder.columns) == 0:
         return None
     if effort_for(run.fit, len(shown_inputs(run.encoder, run.inputs))).share < LEAST:
-        return None  # too much for a page; `credo effects` is the place
+        return None  # too much for a page; `credo effects` computes it
     return table_effects(effect_key(), run.fit, run.encoder, run.inputs)
 
 

@@ -145,7 +145,7 @@ def _of_classes(view: ClassView) -> dict[str, Figure]:
 
 
 def _curve(view: RealView, output: int, fit: Any, inputs: Any, encoder: Any, seed: int) -> Figure | None:
-    """The prediction along the only input, on a grid where the fit and the scales are known."""
+    """The prediction along the only input, on a grid where fit and scales are there."""
     if inputs is None or np.ndim(inputs) != 2 or np.shape(inputs)[1] != 1:
         return None
     x = np.asarray(inputs, float)[:, 0]

@@ -44,7 +44,7 @@ def curve(
     source: RealView | None = None,
     size: tuple[float, float] = WIDE,
 ) -> Figure:
-    """The prediction along one input, noise and lack of knowledge told apart; `source` has the observed rows."""
+    """The prediction along one input with aleatoric and epistemic bands; `source` has the observed rows."""
     figure, area = axes(f"{plain(view.name)} along {plain(x_name)}", plain(x_name), plain(view.name), size)
     bands(area, view, x)
     if observed is not None:

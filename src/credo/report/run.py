@@ -46,7 +46,7 @@ class RunData:
         row_numbers: the index of each scored row in its table, from 0.
         source: a digest of that table.
         split_by: the column whose groups were held out whole.
-        groups: a number for the group of each scored row, where it is known.
+        groups: a number for the group of each scored row, or None.
         seed: decides which weights are drawn.
     """
 

@@ -31,7 +31,7 @@ def meaning(name: str) -> Meaning:
 
 
 def in_order(metrics: Mapping[str, Any]) -> list[str]:
-    """Names of the scores that are numbers, the known ones first."""
+    """Names of the scores that are numbers, those of the registry first."""
     usable = [k for k, v in metrics.items() if isinstance(v, int | float) and not isinstance(v, bool)]
     registered = [name for name in MEANINGS if name in usable]
     return registered + [name for name in usable if name not in MEANINGS]

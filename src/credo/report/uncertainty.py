@@ -1,4 +1,4 @@
-"""Figures that take uncertainty apart: noise in the world against what the model does not know."""
+"""Figures of aleatoric against epistemic uncertainty."""
 
 import numpy as np
 from matplotlib.figure import Figure

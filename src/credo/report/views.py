@@ -18,7 +18,7 @@ class RealView:
     Attributes:
         pit: P(Y ≤ y) of each observed value, spread over its step for counts; uniform where the model is right.
         nominal: the probability that the intervals truly hold, which is above 0.9 for whole numbers.
-        rows: the place of each row in the table, from 0.
+        rows: the index of each row in the table, from 0.
     """
 
     name: str
@@ -96,7 +96,7 @@ def views(
         predictive: predictions on the scale of the table.
         targets: observed values on the same scale; class indices for classes.
         encoder: names the outputs and the classes.
-        rows: the place of each row in the table, from 0.
+        rows: the index of each row in the table, from 0.
     """
     if targets is not None and len(targets) != len(predictive):
         raise InputError(f"There are {len(predictive)} predictions but {len(targets)} targets.")

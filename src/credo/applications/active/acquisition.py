@@ -34,7 +34,7 @@ def acquisition_scores(
 
     - "bald": I[y; θ | x] = H[y] − E_θ H[y|θ], what the label tells about the weights (Houlsby et al., 2011). Noise does
       not count.
-    - "variance": what is not known of the mean: Var_θ[f], or Σ_c Var_θ[p(c)] for classes (Gal et al., 2017).
+    - "variance": the epistemic variance of the mean: Var_θ[f], or Σ_c Var_θ[p(c)] for classes (Gal et al., 2017).
     - "entropy": H[y], noise included.
     - "epig": E_x*[I[y; y* | x, x*]], what the label tells about labels at the target rows x*, rather than about weights
       that may not matter there (Bickford Smith et al., 2023). For real targets the two labels are taken to be jointly
@@ -101,7 +101,7 @@ def mean_draws(predictive: Predictive) -> tuple[np.ndarray, np.ndarray]:
 def _epig(
     key: jax.Array, key_rows: jax.Array, fit: Any, pool: PyTree, targets: PyTree, num_samples: int | None
 ) -> np.ndarray:
-    """Both predictives are asked with one key, so that draw k of both is the same θ."""
+    """Both predictives take one key, so that draw k of both is the same θ."""
     if targets is None:
         total = len(jax.tree.leaves(pool)[0])
         index = np.asarray(jax.random.permutation(key_rows, total)[:TARGET_ROWS])

@@ -1,4 +1,4 @@
-"""What continual learning gives: a posterior after each task, and how well every task is still known."""
+"""What continual learning gives: a posterior after each task, and how well every task is remembered."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -69,7 +69,7 @@ class Continual:
 
     @property
     def forgetting(self) -> float:
-        """(1/(T−1)) Σ_{i<T} (max_{t<T} A[t, i] − A[T, i]): what was once known and is not any more.
+        """(1/(T−1)) Σ_{i<T} (max_{t<T} A[t, i] − A[T, i]): how far scores fell from their best.
 
         Chaudhry et al. (2018), Riemannian walk for incremental learning.
         """
@@ -86,7 +86,7 @@ class Continual:
         num_samples: int | None = None,
         mode: str | None = None,
     ) -> Predictive:
-        """The predictive distribution for inputs of a task, after that or a later one (the last, unless told).
+        """The predictive distribution for inputs of a task, after that or a later one (the last by default).
 
         Args:
             key: a JAX key for drawing from the posterior.

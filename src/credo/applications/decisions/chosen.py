@@ -29,7 +29,7 @@ class Decisions:
         best: index of the best action [n]; of equal ones, the first.
         values: the criterion of every action [n, A]; expected utility unless a risk was given.
         expected: expected utility E[u|a] [n, A].
-        std: Std_θ[E[u|a, θ]], how much of `expected` is not known [n, A].
+        std: Std_θ[E[u|a, θ]], the epistemic standard deviation of `expected` [n, A].
         chance_best: the posterior probability that the action has the largest E[u|a, θ] [n, A].
         value_of_parameters: E_θ[max_a E[u|a, θ]] − max_a E[u|a] ≥ 0 [n]: what to know θ would add. 0 for a point.
         value_of_outcome: E_y[max_a u(a, y)] − max_a E[u|a] [n]: what to know the outcome would add.

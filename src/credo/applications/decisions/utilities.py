@@ -23,7 +23,7 @@ class NamedActions:
         actions: their names; ties go to the first.
         functions: u(y) of each, for arrays of outcomes.
         breaks: outcomes at which a utility jumps or bends.
-        classes: names of the classes where outcomes are classes and known by name.
+        classes: names of the classes, where outcomes are named classes.
         num_classes: how many there are; None where outcomes are numbers or functions take any.
     """
 
@@ -53,7 +53,7 @@ class Amount:
         bounds: the amounts that are allowed; None takes the range of the predictions (their 0.1 % and 99.9 %
             quantiles).
         level: the best amount is this quantile of y, where the utility is such.
-        ideal: max over amounts of u(amount, y), where known.
+        ideal: max over amounts of u(amount, y), where there is a formula.
         name: of the action.
     """
 

@@ -150,7 +150,7 @@ def attack(
 ) -> Attacked:
     """Change inputs a little so that the model is wrong about them.
 
-    The attacker has draws of θ of its own; whether it succeeds is asked of the model's predictive with others.
+    The attacker has draws of θ of its own; success is judged by the model's predictive with other draws.
 
     Args:
         key: a JAX key.

@@ -18,9 +18,9 @@ def suspicion(predictive: Predictive, score: str | None = None) -> np.ndarray:
 
     Classes, in nats but for the last:
 
-    - "entropy": H[p], of the mixture p = Σ_k w_k p_k: noise and what is not known together.
-    - "conditional_entropy": E_θ H[p_θ], noise alone.
-    - "mutual_information": H[p] − E_θ H[p_θ], what is not known alone; 0 for a point.
+    - "entropy": H[p], of the mixture p = Σ_k w_k p_k: total uncertainty.
+    - "conditional_entropy": E_θ H[p_θ], aleatoric uncertainty.
+    - "mutual_information": H[p] − E_θ H[p_θ], epistemic uncertainty; 0 for a point.
     - "max_probability": 1 − max_c p(c).
 
     Numbers and counts:

@@ -90,7 +90,7 @@ def partial_dependence(
 
     f̄_k(v) = 1/n Σ_i E[y | x_i with x_ik = v, θ] for every draw θ; for classes, the probability of each. Friedman
     (2001), Greedy function approximation: a gradient boosting machine, section 8.2. Where inputs depend on each other
-    some of these rows exist nowhere, and the network is asked about what it has not seen.
+    some of these rows exist nowhere, and there the network extrapolates.
 
     Args:
         key: a JAX key for drawing from the posterior; stored draws need none.

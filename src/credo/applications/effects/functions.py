@@ -1,4 +1,4 @@
-"""Draws of a posterior as functions that can be asked again and again, each always the same one."""
+"""Draws of a posterior as fixed functions, to be evaluated repeatedly."""
 
 from typing import Any
 

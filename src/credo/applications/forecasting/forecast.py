@@ -14,7 +14,7 @@ from credo.errors import InputError
 class Forecast:
     """Paths of a series, drawn from p(y_{T+1}, …, y_{T+H} | y_1, …, y_T), on the scale of the series.
 
-    Every path has its own draw of weights and noise, so its spread holds what is random and what is not known. Where
+    Every path has its own draw of weights and noise, so its spread has aleatoric and epistemic uncertainty. Where
     some draws describe an explosive series, far horizons have no useful mean; quantiles are still right.
 
     Args:

@@ -79,7 +79,7 @@ def draw_improvement(values: jax.Array, weights: jax.Array, bar: jax.Array, soft
 
 @struct
 class AcquisitionSetting:
-    """What an acquisition is asked with.
+    """The parameters of an acquisition.
 
     Attributes:
         best: the incumbent: the largest posterior mean at points that were evaluated.

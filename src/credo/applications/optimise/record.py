@@ -19,7 +19,7 @@ class Evaluation:
     Attributes:
         point: where.
         value: of the objective; NaN where it failed.
-        message: why it failed, where that is known.
+        message: why it failed, or empty.
     """
 
     point: Point

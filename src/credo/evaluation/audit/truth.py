@@ -1,4 +1,4 @@
-"""What is known about the posterior of an audit problem, and how it is known."""
+"""The true posterior of an audit problem, and where it comes from."""
 
 import dataclasses
 from typing import Any

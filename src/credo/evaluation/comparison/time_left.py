@@ -9,7 +9,7 @@ Cell = tuple[str, int]
 
 
 def at_first(remaining: Sequence[Cell], durations: Mapping[Cell, float], budget: float | None, jobs: int) -> str:
-    """What will be done, and how long it takes as far as that is known.
+    """What will be run, and an estimate of how long it takes.
 
     Args:
         remaining: model and fold of the fits that are to come.

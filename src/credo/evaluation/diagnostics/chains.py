@@ -46,7 +46,7 @@ def chain_stats(chains: Any) -> ChainStats:
 def rhat(chains: Any) -> np.ndarray:
     """Rank-normalised split R̂ = √((n−1)/n + B/(nW)), the larger one of the ranks and of the ranks of |θ − median|.
 
-    Chains [chain, draw, ...] are cut in halves, so that one chain alone can be told from its own later self.
+    Chains [chain, draw, ...] are cut in halves, so that a single chain is compared with itself, too.
     """
     return chain_stats(chains).rhat
 

@@ -1,4 +1,4 @@
-"""Diagnostics of a stack: those of its parts, each told by its name."""
+"""Diagnostics of a stack: those of its parts, each labelled by its name."""
 
 import dataclasses
 from collections.abc import Sequence
