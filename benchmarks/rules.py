@@ -4,7 +4,7 @@ from types import ModuleType
 from typing import Any
 
 from credo.evaluation.baselines import regression, tuning
-from credo.tables.auto import choice, pilot, speed
+from credo.tables.auto import choice, fit_set, model_set, pilots, speed
 
 OF_CLASSES = "CLASSES"  # the rules that only tasks with classes know
 
@@ -12,7 +12,7 @@ OF_CLASSES = "CLASSES"  # the rules that only tasks with classes know
 def rules(task: str) -> list[tuple[str, Any]]:
     """All that `auto` decides by on a task: with other rules its records are others."""
     skipped = (OF_CLASSES,) if task in ("regression", "count") else ()
-    return _constants(choice, skipped) + _constants(pilot) + _constants(speed)
+    return [pair for module in (choice, pilots, speed, model_set, fit_set) for pair in _constants(module, skipped)]
 
 
 def baseline_rules(name: str, task: str) -> list[tuple[str, Any]]:

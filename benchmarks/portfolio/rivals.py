@@ -40,7 +40,7 @@ RIVALS = {
     "tabm": Rival("networks", "TabM of pytabkit, normal noise of validation residuals"),
 }  # fmt: skip
 # credo's own: what `credo.tables.fit` is told beyond the table, by the name in the records.
-OWN: dict[str, dict[str, Any]] = {"auto": {}}
+OWN: dict[str, dict[str, Any]] = {"auto": {}, "auto_quick": {"effort": "quick"}, "auto_best": {"effort": "best"}}
 MODELS = (*OWN, *RIVALS)
 
 

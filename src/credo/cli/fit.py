@@ -44,6 +44,14 @@ def fit(
     budget: Annotated[
         str | None, typer.Option(help='Time instead of steps, compilation aside: "60s", "5m".', metavar="TIME")
     ] = None,
+    effort: Annotated[
+        str,
+        typer.Option(
+            help="Of auto: quick (seconds), normal (about a minute) or best (several models, mixed by how well each "
+            "predicts rows that it has not seen).",
+            metavar="HOW",
+        ),
+    ] = "normal",
     batch_size: Annotated[
         int | None, typer.Option(help="Rows of a minibatch.", min=1, show_default="all up to 512, else 128")
     ] = None,
@@ -69,8 +77,8 @@ def fit(
 
     run = tables.fit(
         table, target, task=task, method=method, network=network, settings=parse_settings(settings or []), steps=steps,
-        budget=budget, batch_size=batch_size, seed=seed, holdout=holdout, drop=drop or [], missing=missing,
-        weights=weights, split_by=split_by, time=time, out=free_folder(table) if out is None else out,
+        budget=budget, effort=effort, batch_size=batch_size, seed=seed, holdout=holdout, drop=drop or [],
+        missing=missing, weights=weights, split_by=split_by, time=time, out=free_folder(table) if out is None else out,
         checkpoint_every=checkpoint_every, tell=say,
     )  # fmt: skip
     finish(run, as_json)

@@ -25,7 +25,8 @@ from credo.estimators.frames import filled, frame_like, is_frame, is_numeric, me
 from credo.estimators.rows import Standard, drop_unweighted
 from credo.evaluation.metrics.scores import summarise
 from credo.tables.auto import AUTO
-from credo.tables.auto.resolution import Case, Resolved, resolve
+from credo.tables.auto.case import Case
+from credo.tables.auto.resolution import Resolved, resolve
 from credo.tables.encode.encoder import TableEncoder
 from credo.tables.encode.learning import learn_inputs
 from credo.tables.encode.targets import ClassTarget, RegressionTarget
@@ -64,6 +65,7 @@ class BayesianEstimator(BaseEstimator):
         steps: int | None = None,
         batch_size: int | None = None,
         budget: str | float | None = None,
+        effort: str = "normal",
         num_samples: int = 200,
         random_state: Any = None,
         settings: dict[str, Any] | None = None,
@@ -77,6 +79,7 @@ class BayesianEstimator(BaseEstimator):
         self.steps = steps
         self.batch_size = batch_size
         self.budget = budget
+        self.effort = effort
         self.num_samples = num_samples
         self.random_state = random_state
         self.settings = settings
@@ -123,7 +126,8 @@ class BayesianEstimator(BaseEstimator):
         if isinstance(self.method, str) and self.method == AUTO:
             resolved = resolve(
                 self._case(task, data, outputs), network=self.network, settings=(self.settings or {}) | named_parts,
-                steps=self.steps, batch_size=self.batch_size, budget=self.budget, seed=int(seeds[0]), begun=begun,
+                steps=self.steps, batch_size=self.batch_size, budget=self.budget, effort=self.effort,
+                seed=int(seeds[0]), begun=begun,
             )  # fmt: skip
             self.why_ = resolved.why
             self._say(resolved.why)

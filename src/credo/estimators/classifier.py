@@ -31,6 +31,7 @@ class BayesianClassifier(ClassifierMixin, BayesianEstimator):
         steps: steps of the method's last phase (draws, for samplers); None takes the method's default.
         batch_size: rows of a minibatch; None takes all rows up to 512 and 128 beyond.
         budget: time instead of steps ("60s", "5m"), compilation aside.
+        effort: of "auto": "quick", "normal" or "best", as in `credo.tables.fit`.
         num_samples: draws of the weights behind every prediction.
         random_state: an integer makes fits and predictions repeatable.
         settings: hyper-parameters of the method, by name.
@@ -68,6 +69,7 @@ class BayesianClassifier(ClassifierMixin, BayesianEstimator):
         steps: int | None = None,
         batch_size: int | None = None,
         budget: str | float | None = None,
+        effort: str = "normal",
         num_samples: int = 200,
         random_state: Any = None,
         settings: dict[str, Any] | None = None,
@@ -76,7 +78,7 @@ class BayesianClassifier(ClassifierMixin, BayesianEstimator):
         class_weight: dict[Any, float] | str | None = None,
     ):
         super().__init__(
-            method, network, prior, likelihood, steps=steps, batch_size=batch_size, budget=budget,
+            method, network, prior, likelihood, steps=steps, batch_size=batch_size, budget=budget, effort=effort,
             num_samples=num_samples, random_state=random_state, settings=settings, standardise=standardise,
             verbose=verbose,
         )  # fmt: skip

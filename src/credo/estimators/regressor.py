@@ -34,6 +34,7 @@ class BayesianRegressor(RegressorMixin, BayesianEstimator):
         steps: steps of the method's last phase (draws, for samplers); None takes the method's default.
         batch_size: rows of a minibatch; None takes all rows up to 512 and 128 beyond.
         budget: time instead of steps ("60s", "5m"), compilation aside.
+        effort: of "auto": "quick", "normal" or "best", as in `credo.tables.fit`.
         num_samples: draws of the weights behind every prediction.
         random_state: an integer makes fits and predictions repeatable.
         settings: hyper-parameters of the method, by name.

@@ -41,6 +41,7 @@ def fit(
     settings: Mapping[str, Any] | None = None,
     steps: int | None = None,
     budget: str | float | None = None,
+    effort: str = "normal",
     batch_size: int | None = None,
     seed: int = 0,
     holdout: float = 0.1,
@@ -67,6 +68,8 @@ def fit(
         settings: of the method and the model, such as {"learning_rate": 0.01, "prior": "normal:1.0"}.
         steps: steps, or draws of each chain; None is the method's.
         budget: time instead, such as "60s" or "5m", compilation aside; it counts from the first line.
+        effort: of "auto": "quick" takes a few seconds, "normal" about a minute; "best" fits several models and mixes
+            them by how well each predicts rows that it has not seen. A budget says how long instead.
         batch_size: rows of a minibatch; None is all up to 512, else 128.
         seed: the same seed gives the same numbers.
         holdout: share of rows to score on.
@@ -95,6 +98,7 @@ def fit(
         table=path, target=list(target_names(target)), task=task, method=method, network=network,
         settings=dict(settings or {}), steps=steps, budget=budget, batch_size=batch_size, seed=seed, holdout=holdout,
         missing=missing, weights=weights, split_by=split_by, time=time, every=checkpoint_every, drop=list(drop),
+        effort=effort,
     )  # fmt: skip
     frame = None if path else read_source(table).frame
     folder = None if out is None else Path(out)

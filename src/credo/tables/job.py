@@ -38,6 +38,7 @@ class Job:
     why: str = ""  # of a method that nobody named
     correction: dict[str, Any] | None = None  # of its likelihood, by the rows that its pilot had not seen
     planned: float | None = None  # seconds that were announced
+    effort: str = "normal"
     drop: list[str] = dataclasses.field(default_factory=list)  # columns that are no inputs
 
     def write(self, run: Path) -> None:

@@ -44,7 +44,7 @@ RECIPES = {
     "reversible_jump": Recipe("shallow:12"),
 }
 MODEL_OPTIONS = ("prior", "likelihood", "noise", "temperature")
-MAY_BE_ZERO = ("warmup", "jitter", "beta", "fresh")
+MAY_BE_ZERO = ("warmup", "jitter", "beta", "fresh", "aside")
 
 
 def parse_network(text: str) -> Any:

@@ -11,7 +11,9 @@ import numpy as np
 
 from credo.errors import InputError
 from credo.tables.auto import AUTO
-from credo.tables.auto.resolution import Resolved, of_table, resolve
+from credo.tables.auto.case import of_table
+from credo.tables.auto.model_set import STACK
+from credo.tables.auto.resolution import Resolved, resolve
 from credo.tables.columns.roles import known_targets, without_columns
 from credo.tables.duration import Stopwatch, announced
 from credo.tables.encode.encoder import Arrays, TableEncoder
@@ -54,7 +56,7 @@ def prepare(job: Job, table: Any, say: Callable[[str], Any]) -> Prepared:
     """
     watch, begun = Stopwatch(), (time.perf_counter(), COMPILING.seconds)
     check_duration(job.steps, job.budget)
-    if job.method != AUTO:
+    if job.method not in (AUTO, STACK):
         build(job.method, job.settings)
     frame, read_notes = read_source(job.table if table is None else table)
     target: Any = plain_target(tuple(job.target))
@@ -75,6 +77,7 @@ def prepare(job: Job, table: Any, say: Callable[[str], Any]) -> Prepared:
     resolved = resolve(
         of_table(encoder, arrays), method=job.method, network=job.network, settings=job.settings, steps=job.steps,
         batch_size=job.batch_size, budget=job.budget, seed=job.seed, groups=own, begun=begun, why=job.why,
+        effort=job.effort,
         announce=None if job.steps is not None else lambda planned: say(announced(planned)),
     )  # fmt: skip
     if job.method == AUTO:

@@ -258,7 +258,8 @@ def fit(
     resolved: Any = None
     left = None if budget is None else seconds(budget)
     if isinstance(method, str) and method == "auto":
-        from credo.tables.auto.resolution import of_model, resolve
+        from credo.tables.auto.case import of_model
+        from credo.tables.auto.resolution import resolve
 
         resolved = resolve(
             of_model(model, data), settings={"prior": model.prior, "likelihood": model.likelihood}, steps=steps,

@@ -19,7 +19,8 @@ from credo.evaluation.comparison.result import OVERRUN
 from credo.evaluation.diagnostics.model_choice import loo
 from credo.evaluation.metrics.arrays import brier_terms
 from credo.evaluation.metrics.distances import crps
-from credo.tables.auto.resolution import of_table, resolve
+from credo.tables.auto.case import of_table
+from credo.tables.auto.resolution import resolve
 from credo.tables.encode.encoder import TableEncoder
 from credo.tables.encode.scale import on_scale, true_targets
 from credo.tables.encode.unseen import predict_unseen, settled

@@ -12,7 +12,11 @@ from credo.tables.auto.choice import choose as choose
 from credo.tables.auto.choice import count as count
 
 # Loaded when first used: the choice by size is made where JAX is not.
-_LATER = {"pilot": "pilots"} | dict.fromkeys(("Case", "Resolved", "of_model", "of_table", "resolve"), "resolution")
+_LATER = (
+    {"pilot": "pilots"}
+    | dict.fromkeys(("Case", "of_model", "of_table"), "case")
+    | dict.fromkeys(("Resolved", "resolve"), "resolution")
+)
 _OLD = {"compete": "pilot", "compete_each": "pilot", "settle": "Choice.words"} | dict.fromkeys(
     ("choose_for", "choose_for_model", "chosen_for", "chosen_for_model", "without_likelihood"), "resolve"
 )

@@ -15,6 +15,8 @@ from credo.errors import InputError
 from credo.tables.auto.speed import BATCH, OVERHEAD, RATES, Speed
 
 AUTO = "auto"
+EFFORTS = ("quick", "normal", "best")  # a few seconds and no chains; about a minute; several models, mixed
+QUICK_SECONDS = 4.0  # what a quick fit is planned for
 SECONDS = 60.0  # what a fit is planned for where no budget is given
 PATIENCE = 2.0  # times that much it may take with all that goes before its chains
 SHARE = 0.6  # of the time for chains; the rest is the way to their starting points
@@ -125,8 +127,7 @@ def choose(
     """
     if rows < 1:
         raise InputError("There are no rows to learn from.")
-    device = _device() if device is None else device
-    device = device if device in RATES else "cpu"
+    device = device_of(device)
     options: dict[str, Any] = {"likelihood": ROBUST} if task == "regression" else {}
     deep = deep_network(task)
     size = parameters or count(network or deep, task, features, outputs)
@@ -253,7 +254,10 @@ def count(network: str, task: str, features: int, outputs: int = 1) -> int:
     return num_parameters(parse_network(network), features, heads)
 
 
-def _device() -> str:
-    import jax
+def device_of(device: str | None = None) -> str:
+    """The kind of machine that is planned for: where JAX runs if none is named, a processor if it is an unknown one."""
+    if device is None:
+        import jax
 
-    return jax.default_backend()
+        device = jax.default_backend()
+    return device if device in RATES else "cpu"
