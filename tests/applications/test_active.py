@@ -13,7 +13,7 @@ from credo.applications import active
 from credo.applications.active import outcomes as tables
 from credo.applications.active.acquisition import _joint_information, class_draws
 from credo.applications.active.batches import _classes_together, _normals_together
-from credo.applications.active.outcomes import TABLE, extended, in_pieces, joint_entropies, nothing_chosen
+from credo.applications.active.outcomes import TABLE, extend, in_pieces, joint_entropies, no_outcomes
 from credo.errors import ArtifactError, InputError, Refusal
 from oracles import linear
 
@@ -66,9 +66,9 @@ def test_beyond_the_table_outcomes_are_drawn():
 
 def grow(key, probs, weights, rows, **options):
     """The outcomes of rows, one after another."""
-    made = nothing_chosen(len(probs))
+    made = no_outcomes(len(probs))
     for b in range(len(rows)):
-        made = extended(key, made, [probs[:, r] for r in rows[: b + 1]], weights, **options)
+        made = extend(key, made, [probs[:, r] for r in rows[: b + 1]], weights, **options)
     return made
 
 

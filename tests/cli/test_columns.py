@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from credo.cli.columns import rounded
+from credo.cli.columns import round_numbers
 from credo.storage.run_directory.read import open_run
 from small_tables import QUICK, regression_frame
 
@@ -93,9 +93,9 @@ def test_text_shows_digits_that_mean_something(credo, run, gaps, tmp_path):
 
 def test_a_small_spread_beside_a_large_mean_keeps_its_digits():
     columns = {"mean": [1234567.8912345, 5e9], "std": [0.0123456, 3e-30]}
-    found = rounded(pd.DataFrame(columns | {"lower": [np.nan, np.inf], "y_mean": [0.123456789, 0.0]}))
+    found = round_numbers(pd.DataFrame(columns | {"lower": [np.nan, np.inf], "y_mean": [0.123456789, 0.0]}))
     assert found["mean"].tolist() == [1234567.89123, 5e9]
     assert found["std"].tolist() == [0.0123456, 3e-30]
     assert found["y_mean"].tolist() == [0.123457, 0.0]
     two = pd.DataFrame({"a_mean": [1000.123456], "a_std": [0.00123456], "p_x": [0.000012345678], "label": ["x"]})
-    assert rounded(two).iloc[0].tolist() == [1000.123456, 0.00123456, 0.0000123457, "x"]
+    assert round_numbers(two).iloc[0].tolist() == [1000.123456, 0.00123456, 0.0000123457, "x"]

@@ -7,7 +7,7 @@ import pytest
 
 from credo.report import load_run_data
 from credo.report.compare import ranking
-from credo.report.write import distinctly_named
+from credo.report.write import with_distinct_names
 from credo.storage.run_directory.read import open_run
 from credo.tables import fitting
 from small_tables import QUICK as FIT
@@ -80,7 +80,7 @@ def test_a_run_of_before_groups_were_kept_still_loads(credo, grouped, tmp_path, 
     assert credo("fit", grouped / "sites.csv", *how, "--out", tmp_path / "old").exit_code == 0
     old = load_run_data(tmp_path / "old")
     assert old.groups is None
-    found = ranking(distinctly_named([old, old]))
+    found = ranking(with_distinct_names([old, old]))
     assert np.isnan(found.table[1]["behind_low"]) or found.table[1]["behind"] == 0
     assert "did not keep which" in found.notes[0]
 

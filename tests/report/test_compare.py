@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from credo.evaluation.comparison.result import summarised
+from credo.evaluation.comparison.result import rank_models
 from credo.evaluation.diagnostics.alarms import Alarm
 from credo.report import Section, page
 from credo.report.compare import LEVEL, comparison, ranking, shared_rows
 from credo.report.run import RunData
-from credo.report.write import distinctly_named
+from credo.report.write import with_distinct_names
 from credo.tables.score import predictive_at
 
 from .test_page import check
@@ -73,7 +73,7 @@ def test_intervals_are_over_the_groups_that_were_held_out(three) -> None:
         name: [{"rows": scores | {"place": np.arange(30)}, "seconds": 1.0, "ok": True}]
         for name, scores in plain.rowwise.items()
     }
-    by_group, _ = summarised(cells, LEVEL, 0, groups[10:40])
+    by_group, _ = rank_models(cells, LEVEL, 0, groups[10:40])
     for row, same in zip(found.table[1:], by_group[1:]):
         assert (row["behind_low"], row["behind_high"]) == (same["behind_low"], same["behind_high"])
     assert found.table[-1]["behind_low"] != plain.table[-1]["behind_low"]
@@ -133,7 +133,7 @@ def test_classes_in_another_order_are_not_the_same_targets(classification) -> No
 
 def test_runs_of_one_name_and_runs_without_scores(regression) -> None:
     bare = RunData("bare", regression.fit, {"steps": 3})
-    one, two, last = distinctly_named([regression, regression, bare])
+    one, two, last = with_distinct_names([regression, regression, bare])
     assert [one.name, two.name, last.name] == ["numbers (1)", "numbers (2)", "bare"]
     assert "Without scored rows, and so not ranked: bare." in comparison([one, two, bare], "abc").body
     assert "nothing to rank" in comparison([one, bare], "ab").body

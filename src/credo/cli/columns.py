@@ -20,7 +20,7 @@ REAL = ("aleatoric_std", "epistemic_std", "mean", "std", "lower", "upper")
 DIGITS, SPREAD_DIGITS = 6, 4
 
 
-def kept_columns(table: pd.DataFrame, keep: Sequence[str], encoder: TableEncoder) -> list[str]:
+def carried_columns(table: pd.DataFrame, keep: Sequence[str], encoder: TableEncoder) -> list[str]:
     """The columns to carry along: those that are named, or else one that numbers or names the rows."""
     if not keep:
         unused = [name for name in table.columns if name not in {column.name for column in encoder.columns}]
@@ -40,7 +40,7 @@ def beside(table: pd.DataFrame, carried: list[str], predictions: pd.DataFrame) -
     return pd.concat([table[carried].reset_index(drop=True), predictions.reset_index(drop=True)], axis=1)
 
 
-def rounded(predictions: pd.DataFrame) -> pd.DataFrame:
+def round_numbers(predictions: pd.DataFrame) -> pd.DataFrame:
     """Numbers with six digits, or with four digits of their row's standard deviation where these go further."""
     result = predictions.copy()
     numbers = [name for name in result.columns if result[name].dtype.kind == "f"]

@@ -64,13 +64,13 @@ def _flush() -> None:
 
 def readable(*streams: Any) -> None:
     """Let streams of any encoding take every text: what an encoding lacks is written in words that it has."""
-    codecs.register_error(SPELLED, _spelled)
+    codecs.register_error(SPELLED, _spell)
     for stream in streams:
         with suppress(OSError, ValueError, AttributeError):
             stream.reconfigure(errors=SPELLED)
 
 
-def _spelled(error: UnicodeError) -> tuple[str, int]:
+def _spell(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
     text = error.object[error.start : error.end]

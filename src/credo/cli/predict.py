@@ -28,15 +28,15 @@ def predict(
     each class, entropy, aleatoric_entropy and mutual_information. Text shows six digits, and four of std; Parquet and
     Feather keep all.
     """
-    from credo.cli.columns import beside, kept_columns, rounded
+    from credo.cli.columns import beside, carried_columns, round_numbers
     from credo.cli.output import write_or_print
     from credo.tables import load
     from credo.tables.read.text import TEXT_ENDINGS
 
     opened = load(run)
     rows = opened.rows(table, fate="; their predictions are left empty", tell=say)
-    columns = kept_columns(rows.frame, keep or [], opened.encoder)
+    columns = carried_columns(rows.frame, keep or [], opened.encoder)
     result = opened.predict(rows, interval=interval)
     if out is None or out.name.lower().endswith(TEXT_ENDINGS):
-        result = rounded(result)
+        result = round_numbers(result)
     write_or_print(beside(rows.frame, columns, result), out, "predictions")

@@ -21,7 +21,7 @@ from credo.core.predictive import Predictive
 from credo.core.short import html_table
 from credo.errors import ConvergenceWarning
 from credo.estimators.build import make_method, make_network, make_prior
-from credo.estimators.frames import filled, frame_like, is_frame, is_numeric, medians, predict_rows
+from credo.estimators.frames import fill_missing, frame_like, is_frame, is_numeric, medians, predict_rows
 from credo.estimators.rows import Standard, drop_unweighted
 from credo.evaluation.metrics.scores import summarise
 from credo.tables.auto import AUTO
@@ -186,7 +186,7 @@ class BayesianEstimator(BaseEstimator):
             validate_data(self, X, reset=False, skip_check_array=True)
             names = vars(self).get("feature_names_in_", [str(i) for i in range(self.n_features_in_)])
             return predict_rows(self._predict, self.encoder_, frame_like(X, names))
-        X = filled(X, self.medians_) if is_frame(X) and self.medians_ is not None else X
+        X = fill_missing(X, self.medians_) if is_frame(X) and self.medians_ is not None else X
         X = validate_data(self, X, reset=False, dtype=np.float64)
         return self._predict(self.input_scale_.apply(X))
 

@@ -36,7 +36,7 @@ def medians(inputs: np.ndarray, weight: np.ndarray) -> np.ndarray:
     return np.array([median(column, mass) for column in inputs.T])
 
 
-def filled(X: Any, cells: np.ndarray) -> Any:
+def fill_missing(X: Any, cells: np.ndarray) -> Any:
     """A table of numbers whose missing cells are those of `cells`, one for each column."""
     frame = read_source(X).frame
     if is_numeric(frame) or frame.shape[1] != len(cells):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from credo.evaluation.comparison.cell import alarms_of, row_scores
-from credo.evaluation.comparison.result import Comparison, summarised
+from credo.evaluation.comparison.result import Comparison, rank_models
 from credo.report.comparison import best_cells, best_of, figure, marks, rows_of
 from credo.report.html import Section, gallery, links, paragraphs, table
 from credo.report.run import RunData
@@ -53,7 +53,7 @@ def ranking(runs: Sequence[RunData]) -> Comparison | None:
         alarms = {} if run.fit is None else alarms_of(run.fit)
         cells[run.name] = [{"rows": rows, "seconds": seconds, "ok": not alarms, "alarms": alarms}]
     split_by, groups, trouble = shared_groups(scored, indices)
-    ranked, rowwise = summarised(cells, LEVEL, 0, groups, intervals=not trouble)
+    ranked, rowwise = rank_models(cells, LEVEL, 0, groups, intervals=not trouble)
     task = "" if scored[0].predictive is None else scored[0].predictive.kind
     notes = [trouble] if trouble else []
     return Comparison(ranked, {}, LEVEL, task, None, len(indices[0]), 1, notes, rowwise, split_by)

@@ -5,7 +5,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from credo.applications.decisions.chosen import Decisions
-from credo.report.style import CYCLE, INK, MODEL, MUTED, NOISE, dress, legend, plain, shown, thinned
+from credo.report.style import CYCLE, INK, MODEL, MUTED, NOISE, dress, legend, plain, shown_note, thin_indices
 
 MOST_BARS = 14
 
@@ -40,10 +40,10 @@ def _utilities(area: Axes, decisions: Decisions, unit: str) -> None:
     values = decisions.values
     gap = values[:, 0] - values[:, -1 if len(decisions.actions) < 3 else 1] if values.shape[1] > 1 else values[:, 0]
     order = np.argsort(-gap, kind="stable")
-    rows = order[thinned(len(order))]
+    rows = order[thin_indices(len(order))]
     position = np.arange(len(rows))
     what = "" if str(decisions.risk) == "expected utility" else f", {decisions.risk}"
-    dress(area, "What each action is worth", f"rows, in order of utility{shown(len(order))}", unit + what)
+    dress(area, "What each action is worth", f"rows, in order of utility{shown_note(len(order))}", unit + what)
     for i, (name, colour) in enumerate(zip(decisions.actions, colours(decisions))):
         area.plot(position, values[rows, i], color=colour, lw=1.6, label=plain(name, 24))
     area.plot(position, values[rows].max(1), color=INK, lw=0.9, ls=(0, (2, 2)), label="the best")
@@ -57,9 +57,9 @@ def _amounts(area: Axes, decisions: Decisions) -> None:
     assert decisions.amounts is not None
     assert decisions.plug_in_amounts is not None
     order = np.argsort(decisions.plug_in_amounts, kind="stable")
-    rows = order[thinned(len(order))]
+    rows = order[thin_indices(len(order))]
     position = np.arange(len(rows))
-    dress(area, "The best amount", f"rows, in order of the point prediction{shown(len(order))}", "amount")
+    dress(area, "The best amount", f"rows, in order of the point prediction{shown_note(len(order))}", "amount")
     area.plot(position, decisions.plug_in_amounts[rows], color=NOISE, lw=1.6, label="by the point prediction")
     acts = decisions.best[rows] == 0
     area.plot(position[acts], decisions.amounts[rows][acts], ".", color=MODEL, ms=4.5, label="best amount")

@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator, NullLocator
 
 from credo.applications import Effects, PartialDependence
 from credo.report.readout import add_readout, spans
-from credo.report.style import CYCLE, INK, MODEL, WIDE, dress, legend, plain, thinned
+from credo.report.style import CYCLE, INK, MODEL, WIDE, dress, legend, plain, thin_indices
 from credo.report.words import number, percent
 from credo.tables.columns.shown import WEEKDAYS, Shown, shown_inputs
 from credo.tables.encode.columns import NumericColumn
@@ -162,7 +162,7 @@ def _dots(area: Axes, at: np.ndarray, shapes: np.ndarray, line: Line, band: str,
 def _ticks(area: Axes, at: np.ndarray, cells: np.ndarray, name: str) -> None:
     """Where the rows are; those beyond the curve's ends would only make it smaller."""
     inside = np.sort(cells[(cells >= at.min()) & (cells <= at.max())])
-    shown = inside[thinned(len(inside), MOST_TICKS)]
+    shown = inside[thin_indices(len(inside), MOST_TICKS)]
     # One broken line: in a page every marker would be an element of its own.
     heights = np.tile([0.0, 0.05, np.nan], len(shown))
     area.plot(

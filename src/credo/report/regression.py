@@ -5,7 +5,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from credo.report.readout import add_readout, digits, spans
-from credo.report.style import INK, MODEL, MUTED, NOISE, SIZE, WIDE, WRONG, axes, legend, plain, shown, thinned
+from credo.report.style import INK, MODEL, MUTED, NOISE, WIDE, WRONG, axes, legend, plain, shown_note, thin_indices
 from credo.report.views import RealView, which
 
 HALF_WIDTH = 1.645  # standard deviations on each side of a Gaussian's central 90 %
@@ -16,9 +16,9 @@ def predicted_observed(view: RealView) -> Figure:
     assert view.target is not None
     name = plain(view.name)
     figure, area = axes(
-        "Predicted against observed" + shown(len(view.mean), 300), f"predicted {name}", f"observed {name}"
+        "Predicted against observed" + shown_note(len(view.mean), 300), f"predicted {name}", f"observed {name}"
     )
-    rows = thinned(len(view.mean), 300)
+    rows = thin_indices(len(view.mean), 300)
     low, high = float(view.mean[rows].min()), float(view.mean[rows].max())
     margin = 0.05 * (high - low) or 1.0
     ends = [low - margin, high + margin]
@@ -48,7 +48,7 @@ def curve(
     figure, area = axes(f"{plain(view.name)} along {plain(x_name)}", plain(x_name), plain(view.name), size)
     bands(area, view, x)
     if observed is not None:
-        rows = thinned(len(observed[0]))
+        rows = thin_indices(len(observed[0]))
         dots = area.scatter(observed[0][rows], observed[1][rows], s=14, color=INK, lw=0, zorder=4, label="observed")
         add_readout(dots, about=which(view if source is None else source, rows))
     legend(figure, 4)
@@ -79,12 +79,12 @@ def bands(area: Axes, view: RealView, x: np.ndarray, *, labels: bool = True) -> 
 def sorted_predictions(view: RealView) -> Figure:
     """Rows in the order of their predictions, with both bands and what was observed."""
     figure, area = axes(
-        "Predictions from low to high" + shown(len(view.mean), 300),
+        "Predictions from low to high" + shown_note(len(view.mean), 300),
         "rows, in the order of their prediction",
         plain(view.name),
         WIDE,
     )
-    order = np.argsort(view.mean, kind="stable")[thinned(len(view.mean), 300)]
+    order = np.argsort(view.mean, kind="stable")[thin_indices(len(view.mean), 300)]
     position = np.arange(len(order))
     pick = RealView(view.name, *(v[order] for v in (view.mean, view.aleatoric, view.epistemic, view.lower, view.upper)))
     bands(area, pick, position)
@@ -99,13 +99,9 @@ def sorted_predictions(view: RealView) -> Figure:
 def residuals(view: RealView) -> Figure:
     """Errors in units of their predicted standard deviation: no trend and no funnel is what is wanted."""
     assert view.target is not None
-    figure, area = axes(
-        "Errors against predictions" + shown(len(view.mean)),
-        f"predicted {plain(view.name)}",
-        "error / predicted std",
-        SIZE,
-    )
-    rows = thinned(len(view.mean))
+    title = "Errors against predictions" + shown_note(len(view.mean))
+    figure, area = axes(title, f"predicted {plain(view.name)}", "error / predicted std")
+    rows = thin_indices(len(view.mean))
     scaled = (view.target - view.mean) / np.maximum(view.std, np.finfo(float).tiny)
     area.axhspan(-HALF_WIDTH, HALF_WIDTH, color=MUTED, alpha=0.16, lw=0, label="where 90 % should lie (±1.64)")
     area.axhline(0, color=INK, lw=1)

@@ -83,11 +83,11 @@ def shading(opacity: np.ndarray) -> np.ndarray:
     return colour
 
 
-def thinned(count: int, most: int = MOST_POINTS) -> np.ndarray:
+def thin_indices(count: int, most: int = MOST_POINTS) -> np.ndarray:
     """At most `most` indices out of `count`, spread evenly."""
     return np.arange(count) if count <= most else np.linspace(0, count - 1, most).round().astype(int)
 
 
-def shown(count: int, most: int = MOST_POINTS) -> str:
+def shown_note(count: int, most: int = MOST_POINTS) -> str:
     """Say that a figure does not show every row, where it does not."""
     return "" if count <= most else f"\n({most:,} of {count:,} rows shown, evenly spaced)"

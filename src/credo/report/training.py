@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from credo.report.readout import add_readout
-from credo.report.style import CYCLE, INK, MUTED, WIDE, axes, legend, retitle, thinned, title_of
+from credo.report.style import CYCLE, INK, MUTED, WIDE, axes, legend, retitle, thin_indices, title_of
 
 Phases = Mapping[str, Mapping[str, np.ndarray]]
 MOST_POINTS = 1200  # of all lines of a figure together: two for each pixel of a phone
@@ -27,7 +27,7 @@ def smooth(values: np.ndarray, window: int) -> np.ndarray:
     return (total[..., last] - total[..., first]) / (last - first)
 
 
-def joined(phases: Phases, metric: str) -> tuple[np.ndarray, list[tuple[str, int]]]:
+def join_phases(phases: Phases, metric: str) -> tuple[np.ndarray, list[tuple[str, int]]]:
     """A metric over all phases that have it [member, step], and where each phase starts."""
     parts = [(name, np.asarray(m[metric], float)) for name, m in phases.items() if metric in m]
     starts = np.cumsum([0, *(p.shape[1] for _, p in parts)])
@@ -52,7 +52,7 @@ def _phase_marks(area: Axes, starts: list[tuple[str, int]], end: int) -> None:
 
 def loss_trace(phases: Phases, metric: str = "loss") -> Figure:
     """The loss of every member, raw and smoothed."""
-    values, starts = joined(phases, metric)
+    values, starts = join_phases(phases, metric)
     figure, area = axes("Loss while training", "step", "loss per row (nats)", WIDE)
     end = values.shape[1]
     finite = np.where(np.isfinite(values), values, np.nan)
@@ -60,7 +60,7 @@ def loss_trace(phases: Phases, metric: str = "loss") -> Figure:
         area.text(0.5, 0.5, "no step had a finite loss", color=INK, ha="center", transform=area.transAxes)
         return figure
     even = smooth(np.nan_to_num(finite, nan=float(np.nanmedian(finite))), max(1, end // 50))
-    at = thinned(end, max(120, MOST_POINTS // len(values)))
+    at = thin_indices(end, max(120, MOST_POINTS // len(values)))
     steps = "every step" if len(at) == end else f"single steps ({len(at):,} of {end:,})"
     for i, (raw, line) in enumerate(zip(finite, even)):
         colour = CYCLE[i % len(CYCLE)]
@@ -96,11 +96,11 @@ def chain_trace(phases: Phases, metric: str, config: Mapping[str, Any]) -> Figur
         "acceptance": ("Acceptance, running mean", "acceptance probability"),
         "step_size": ("Step size of the integrator", "leapfrog step size"),
     }
-    values, starts = joined(phases, metric)
+    values, starts = join_phases(phases, metric)
     figure, area = axes(titles[metric][0], "transition", titles[metric][1])
     end = values.shape[1]
     curves = smooth(values, max(1, end // 25)) if metric == "acceptance" else values
-    at = thinned(end, max(120, MOST_POINTS // max(len(values), 1)))
+    at = thin_indices(end, max(120, MOST_POINTS // max(len(values), 1)))
     for i, line in enumerate(curves):
         label = f"chain {i + 1}" if i < 8 else None
         drawn_line = area.plot(at, line[at], color=CYCLE[i % len(CYCLE)], lw=1.1, alpha=0.85, label=label)[0]

@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from credo.report.readout import add_readout, digits
-from credo.report.style import INK, MODEL, NOISE, RIGHT, WRONG, axes, legend, plain, shown, thinned
+from credo.report.style import INK, MODEL, NOISE, RIGHT, WRONG, axes, legend, plain, shown_note, thin_indices
 from credo.report.views import ClassView, RealView, which
 
 
@@ -12,11 +12,11 @@ def split(view: RealView) -> Figure:
     """Noise against lack of knowledge for every row, as standard deviations."""
     name = plain(view.name, 24)
     figure, area = axes(
-        "Noise against lack of knowledge" + shown(len(view.mean)),
+        "Noise against lack of knowledge" + shown_note(len(view.mean)),
         f"noise (aleatoric std), in units of {name}",
         "not known (epistemic std)",
     )
-    rows = thinned(len(view.mean))
+    rows = thin_indices(len(view.mean))
     x, y = view.aleatoric[rows], view.epistemic[rows]
     dots = area.scatter(x, y, s=18, color=MODEL, alpha=0.7, lw=0, label="one row")
     add_readout(dots, "", about={"predicted": [digits(v) for v in view.mean[rows]]} | which(view, rows))
@@ -47,11 +47,11 @@ def share(view: RealView) -> Figure:
 def entropy_split(view: ClassView) -> Figure:
     """Noise against lack of knowledge for every row, in nats, right and wrong rows apart."""
     figure, area = axes(
-        "Noise against lack of knowledge" + shown(len(view.probs)),
+        "Noise against lack of knowledge" + shown_note(len(view.probs)),
         "noise: expected entropy (nats)",
         "not known: mutual information (nats)",
     )
-    rows = thinned(len(view.probs))
+    rows = thin_indices(len(view.probs))
     groups = [(np.ones(len(rows), bool), "one row", RIGHT, "o")]
     if view.target is not None:
         good = view.right[rows]

@@ -21,7 +21,7 @@ def render(runs: Sequence[RunData]) -> str:
         raise InputError("A report needs at least one run.")
     if len(runs) == 1:
         return page(runs[0].name, run_sections(runs[0]), _subtitle(runs[0]))
-    runs = distinctly_named(runs)
+    runs = with_distinct_names(runs)
     anchors = [f"run-{i + 1}" for i in range(len(runs))]
     sections = [comparison(runs, anchors)]
     budget = MOST_BYTES - _size(sections)
@@ -37,7 +37,7 @@ def _size(sections: Sequence[Section]) -> int:
     return sum(len(section.body.encode()) for section in sections)
 
 
-def distinctly_named(runs: Sequence[RunData]) -> list[RunData]:
+def with_distinct_names(runs: Sequence[RunData]) -> list[RunData]:
     """The runs, with a number behind names that occur more than once."""
     names = [run.name for run in runs]
     again = [names[:i].count(name) + 1 for i, name in enumerate(names)]

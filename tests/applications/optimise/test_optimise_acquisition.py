@@ -18,9 +18,9 @@ from credo.applications.optimise import (
 )
 from credo.applications.optimise.acquisition import AcquisitionSetting, acquisition_values, draw_improvement, log_h
 from credo.applications.optimise.batches import incumbent, propose
-from credo.applications.optimise.belief import DrawBelief, NormalBelief, conditioned, moments, posterior_covariance
+from credo.applications.optimise.belief import DrawBelief, NormalBelief, condition, moments, posterior_covariance
 from credo.applications.optimise.gp import GaussianProcess
-from credo.applications.optimise.maximise import climbed, largest, thompson_normal
+from credo.applications.optimise.maximise import climb_rows, largest, thompson_normal
 from credo.core.posterior import Draws
 from credo.core.tree import leaf, struct
 from credo.errors import InputError
@@ -163,7 +163,7 @@ def test_conditioning_of_draws_uses_their_covariance():
     gain = covariance[:5, 5:] @ np.linalg.inv(covariance[5:, 5:] + 0.3 * np.eye(2))
     expected = np.diagonal(covariance[:5, :5] - gain @ covariance[5:, :5])
     full, mask = jnp.asarray(np.concatenate([held, [[9.0]]]), jnp.float32), jnp.asarray([1.0, 1.0, 0.0])
-    mean, variance = jax.jit(conditioned)(belief, jnp.asarray(x, jnp.float32), full, mask)
+    mean, variance = jax.jit(condition)(belief, jnp.asarray(x, jnp.float32), full, mask)
     np.testing.assert_allclose(mean, values[:, :5].mean(0), atol=1e-4)
     np.testing.assert_allclose(variance, expected, rtol=5e-3, atol=1e-4)
 
@@ -183,11 +183,11 @@ def test_the_climb_finds_the_maximum():
     centre = np.array([0.31, 0.77, 0.5])
     belief = _bowl(centre)
     starts = RNG.random((8, 3))
-    ends = climbed("ucb", belief, setting(0.0, 3, beta=0.0), starts, np.ones(3))
+    ends = climb_rows("ucb", belief, setting(0.0, 3, beta=0.0), starts, np.ones(3))
     np.testing.assert_allclose(ends, np.repeat(centre[None], 8, 0), atol=2e-3)
-    outside = climbed("ucb", _bowl(np.array([1.4, -0.2, 0.5])), setting(0.0, 3, beta=0.0), starts, np.ones(3))
+    outside = climb_rows("ucb", _bowl(np.array([1.4, -0.2, 0.5])), setting(0.0, 3, beta=0.0), starts, np.ones(3))
     np.testing.assert_allclose(outside, np.repeat([[1.0, 0.0, 0.5]], 8, 0), atol=0.01)
-    held = climbed("ucb", belief, setting(0.0, 3, beta=0.0), starts, np.array([1.0, 0.0, 1.0]))
+    held = climb_rows("ucb", belief, setting(0.0, 3, beta=0.0), starts, np.array([1.0, 0.0, 1.0]))
     np.testing.assert_allclose(held[:, 1], starts[:, 1])
 
 

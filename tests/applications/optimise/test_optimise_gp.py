@@ -10,7 +10,7 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
 from credo.applications.optimise.belief import as_numpy, moments, posterior_covariance
 from credo.applications.optimise.gp import GaussianProcess, posterior
-from credo.applications.optimise.hyper import drawn, log_evidence, log_prior, searched, starts, unpacked
+from credo.applications.optimise.hyper import log_evidence, log_prior, maximise, sample, starts, unpacked
 from credo.applications.optimise.targets import room, standardised
 
 RNG = np.random.default_rng(2)
@@ -87,8 +87,8 @@ def test_draws_of_hyper_parameters_are_those_of_the_posterior():
     """
     with jax.enable_x64(True):
         data = [jnp.asarray(a) for a in (np.zeros((4, 2)), np.zeros(4), np.array([1.0, 0, 0, 0]))]
-        ends, values = searched(jnp.asarray(starts(2)), *data, None)
-        found, taken = drawn(jax.random.key(0), ends[int(np.argmax(values))], *data, None, 200)
+        ends, values = maximise(jnp.asarray(starts(2)), *data, None)
+        found, taken = sample(jax.random.key(0), ends[int(np.argmax(values))], *data, None, 200)
     length = np.asarray(found)[1::2, :2]
     level, variance = 0.4 + 0.5 * np.log(2), 1.25
     assert 0.4 < float(taken) <= 1

@@ -13,7 +13,7 @@ import credo
 from credo.errors import ArtifactError, InputError, Refusal
 from credo.evaluation.comparison import cell, run
 from credo.evaluation.comparison.plan import find_folds, find_models
-from credo.evaluation.comparison.result import Comparison, summarised
+from credo.evaluation.comparison.result import Comparison, rank_models
 from credo.evaluation.diagnostics.alarms import Alarm
 from credo.report.comparison import comparison_page, rows_of
 from credo.tables.auto import Choice
@@ -93,7 +93,7 @@ def test_the_interval_of_a_gap_covers_its_truth():
             name: [{"rows": {"log_likelihood": values, "place": np.arange(200)}, "seconds": 1.0, "ok": True}]
             for name, values in {"a": base, "b": base - 0.1 + 0.5 * rng.normal(size=200)}.items()
         }
-        table, _ = summarised(cells, 0.9, trial)
+        table, _ = rank_models(cells, 0.9, trial)
         low, high = table[1]["behind_low"], table[1]["behind_high"]
         held += low <= (0.1 if table[0]["model"] == "a" else -0.1) <= high
     assert held >= 160
@@ -113,7 +113,7 @@ def test_the_interval_of_a_gap_between_groups_covers_its_truth():
     for trial in range(200):
         groups = rng.permutation(np.repeat(np.arange(40), 10))
         gap = 0.1 + rng.normal(size=40)[groups] + 0.1 * rng.normal(size=400)
-        table, _ = summarised({"a": told(np.zeros(400)), "b": told(-gap)}, 0.9, trial, groups)
+        table, _ = rank_models({"a": told(np.zeros(400)), "b": told(-gap)}, 0.9, trial, groups)
         low, high = table[1]["behind_low"], table[1]["behind_high"]
         held += low <= (0.1 if table[0]["model"] == "a" else -0.1) <= high
     assert held >= 160
@@ -121,7 +121,7 @@ def test_the_interval_of_a_gap_between_groups_covers_its_truth():
 
 def test_groups_are_those_of_the_rows_that_were_scored():
     groups, places = np.array([7, 7, 3, 3, 5, 5]), np.array([4, 1, 0, 5])
-    table, _ = summarised({"a": told(np.zeros(4), places), "b": told([-1.0, -3, -3, -1], places)}, 0.9, 0, groups)
+    table, _ = rank_models({"a": told(np.zeros(4), places), "b": told([-1.0, -3, -3, -1], places)}, 0.9, 0, groups)
     assert (table[1]["behind_low"], table[1]["behind_high"]) == (1.0, 3.0)  # all of group 5, all of group 7
 
 
@@ -132,7 +132,7 @@ def test_a_score_that_is_not_finite_has_a_sentence():
         "c": np.full(9, -1.0),
         "d": np.r_[-np.inf, np.zeros(8)],
     }
-    table, rowwise = summarised({name: told(own) for name, own in values.items()}, 0.9, 0)
+    table, rowwise = rank_models({name: told(own) for name, own in values.items()}, 0.9, 0)
     found = Comparison(table, {}, 0.9, "regression", "y", 9, 1, [], rowwise)
     assert found.best == "a"
     assert "Clearly behind: c." in found.sentences()
@@ -140,7 +140,7 @@ def test_a_score_that_is_not_finite_has_a_sentence():
     assert said.endswith("probability: b, d.")
     assert [line[2] for line in rows_of(found)[1]][2:] == ["–", "–"]
     assert said in comparison_page(found, "table.csv")
-    table, rowwise = summarised({name: told(values[name]) for name in "bd"}, 0.9, 0)
+    table, rowwise = rank_models({name: told(values[name]) for name in "bd"}, 0.9, 0)
     assert not any("largest" in s for s in Comparison(table, {}, 0.9, "", "y", 9, 1, [], rowwise).sentences())
 
 
@@ -325,7 +325,7 @@ def test_compilation_is_no_overrun(frame, monkeypatch):
 
 
 def test_where_no_interval_can_be_had_the_gap_is_told_alone():
-    table, rowwise = summarised({"a": told(np.zeros(9)), "b": told(-np.arange(9.0))}, 0.9, 0, intervals=False)
+    table, rowwise = rank_models({"a": told(np.zeros(9)), "b": told(-np.arange(9.0))}, 0.9, 0, intervals=False)
     found = Comparison(table, {}, 0.9, "regression", "y", 9, 1, [], rowwise)
     assert found.sentences()[1:] == ["Whether chance could explain its lead cannot be told: b."]
     assert [line[2] for line in rows_of(found)[1]] == ["–", "4.000"]

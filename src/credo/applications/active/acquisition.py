@@ -115,7 +115,7 @@ def _epig(
         width = max(len(part) for part in parts)
         table = jnp.asarray(probs[:, total:])
         return np.concatenate(
-            [np.asarray(_joint_information(_padded(probs[:, p], width), table, weights))[: len(p)] for p in parts]
+            [np.asarray(_joint_information(_pad(probs[:, p], width), table, weights))[: len(p)] for p in parts]
         )
     means, weights = mean_draws(predictive)
     variance = np.asarray(predictive.variance, np.float64).reshape(total + count)
@@ -125,7 +125,7 @@ def _epig(
     return -0.5 * np.log1p(-np.minimum(share, 1 - 1e-12)).mean(1)
 
 
-def _padded(probs: np.ndarray, width: int) -> np.ndarray:
+def _pad(probs: np.ndarray, width: int) -> np.ndarray:
     missing = width - probs.shape[1]
     return probs if not missing else np.concatenate([probs, np.repeat(probs[:, -1:], missing, axis=1)], 1)
 

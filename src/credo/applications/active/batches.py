@@ -6,7 +6,7 @@ import jax
 import numpy as np
 
 from credo.applications.active.acquisition import acquisition_scores, class_draws, mean_draws
-from credo.applications.active.outcomes import extended, in_pieces, joint_entropies, nothing_chosen
+from credo.applications.active.outcomes import extend, in_pieces, joint_entropies, no_outcomes
 from credo.core.checks import whole
 from credo.core.numeric import host_arrays
 from credo.core.predict import predict
@@ -104,12 +104,12 @@ def _classes_together(key: jax.Array, probs: np.ndarray, weights: np.ndarray, si
     each = np.zeros(rows)
     for k in range(draws):  # one draw at a time: the logarithms of all would be another copy of the table
         each -= weights[k] * (probs[k] * np.log(np.maximum(probs[k], tiny))).sum(-1)
-    pieces, outcomes = in_pieces(probs), nothing_chosen(draws)
+    pieces, outcomes = in_pieces(probs), no_outcomes(draws)
     selected: list[int] = []
     for _ in tracked(range(size), "rows chosen", size, lambda _: 1):
         score = joint_entropies(pieces, outcomes, weights, rows) - each
         score[selected] = -np.inf
         selected.append(int(score.argmax()))
         if len(selected) < size:
-            outcomes = extended(key, outcomes, [probs[:, row] for row in selected], weights)
+            outcomes = extend(key, outcomes, [probs[:, row] for row in selected], weights)
     return np.array(selected)

@@ -27,12 +27,12 @@ class JointOutcomes(NamedTuple):
     which: jax.Array | None = None
 
 
-def nothing_chosen(draws: int) -> JointOutcomes:
+def no_outcomes(draws: int) -> JointOutcomes:
     """One outcome, that of no label."""
     return JointOutcomes(jnp.ones((draws, 1)), jnp.zeros(1), jnp.ones(1))
 
 
-def extended(
+def extend(
     key: jax.Array, outcomes: JointOutcomes, selected: list[np.ndarray], weights: np.ndarray, table: int | None = None
 ) -> JointOutcomes:
     """The outcomes together with the labels of one more row.
@@ -54,21 +54,21 @@ def extended(
         return JointOutcomes(probs, jnp.zeros(probs.shape[1]), jnp.ones(probs.shape[1]))
     first = len(selected) - 1
     if outcomes.which is None:  # the table is full: draw the labels of all rows so far
-        outcomes, first = _drawn(jax.random.fold_in(key, 0), jnp.asarray(weights), table), 0
+        outcomes, first = _draw(jax.random.fold_in(key, 0), jnp.asarray(weights), table), 0
     for i in range(first, len(selected)):
-        outcomes = _one_more(jax.random.fold_in(key, i + 1), outcomes, selected[i], weights)
+        outcomes = _extend_draws(jax.random.fold_in(key, i + 1), outcomes, selected[i], weights)
     return outcomes
 
 
 @partial(jax.jit, static_argnames="table")
-def _drawn(key: jax.Array, weights: jax.Array, table: int) -> JointOutcomes:
+def _draw(key: jax.Array, weights: jax.Array, table: int) -> JointOutcomes:
     """Draws of θ, no label yet."""
     which = jax.random.categorical(key, jnp.log(weights), shape=(table,))
     return JointOutcomes(jnp.ones((len(weights), table)), jnp.zeros(table), jnp.ones(table), which)
 
 
 @jax.jit
-def _one_more(key: jax.Array, outcomes: JointOutcomes, probs: jax.Array, weights: jax.Array) -> JointOutcomes:
+def _extend_draws(key: jax.Array, outcomes: JointOutcomes, probs: jax.Array, weights: jax.Array) -> JointOutcomes:
     assert outcomes.which is not None
     log_probs = jnp.log(jnp.maximum(probs, jnp.finfo(probs.dtype).tiny))
     labels = jax.random.categorical(key, log_probs[outcomes.which], axis=-1)

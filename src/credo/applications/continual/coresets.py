@@ -18,7 +18,7 @@ def random_rows(key: jax.Array, inputs: PyTree, size: int) -> np.ndarray:
         >>> credo.continual.random_rows(jax.random.key(0), np.zeros((10, 2)), 3).shape
         (3,)
     """
-    total = _checked(inputs, size)
+    total = _check_size(inputs, size)
     return np.asarray(jax.random.permutation(key, total)[:size])
 
 
@@ -35,7 +35,7 @@ def k_centre(key: jax.Array, inputs: PyTree, size: int) -> np.ndarray:
         [0.0, 5.0, 9.0]
     """
     inputs = host_arrays(inputs)
-    total = _checked(inputs, size)
+    total = _check_size(inputs, size)
     flat = np.concatenate([np.asarray(x).astype(np.float32).reshape(total, -1) for x in jax.tree.leaves(inputs)], 1)
     squares = np.einsum("ij,ij->i", flat, flat)
     chosen = [int(jax.random.randint(key, (), 0, total))]
@@ -48,7 +48,7 @@ def k_centre(key: jax.Array, inputs: PyTree, size: int) -> np.ndarray:
     return np.array(chosen)
 
 
-def _checked(inputs: PyTree, size: int) -> int:
+def _check_size(inputs: PyTree, size: int) -> int:
     total = len(jax.tree.leaves(inputs)[0])
     if not 1 <= size < total:
         raise InputError(f"A coreset of {size} rows needs a task of more rows, and at least one; the task has {total}.")

@@ -11,7 +11,7 @@ import numpy as np
 from credo.applications.continual.coresets import KINDS, k_centre, random_rows
 from credo.applications.continual.propagate import check_density, first_prior, next_prior, next_start
 from credo.applications.continual.result import Continual, score_row
-from credo.applications.continual.tasks import Task, checked_tasks, joined, with_head
+from credo.applications.continual.tasks import Task, check_tasks, join_rows, with_head
 from credo.core.batch import Batch, bucket
 from credo.core.capabilities import NamedLikelihood, ask
 from credo.core.likelihood import has_posterior
@@ -83,7 +83,7 @@ def learn(
         (2, 2)
     """
     method = build_method(method)
-    tasks = checked_tasks(model, tasks)
+    tasks = check_tasks(model, tasks)
     if heads not in ("single", "multi") or coreset_kind not in KINDS:
         raise InputError(f'heads is "single" or "multi" and coreset_kind one of {", ".join(KINDS)}.')
     if heads == "multi" and not isinstance(model.network, MultiHead):
@@ -114,7 +114,7 @@ def learn(
         result.coresets.append(rows)
         refined = fitted
         if coreset:
-            replay = joined(coresets)
+            replay = join_rows(coresets)
             length = {"steps": coreset_steps, "batch_size": len(replay[1])}
             refined = run.fit(key_refine, t + 1, replay, posterior, posterior, coreset * len(tasks), length)
         result.refined.append(refined)

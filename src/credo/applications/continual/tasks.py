@@ -30,7 +30,7 @@ class Task(NamedTuple):
         return jax.tree.map(lambda x: x[which], self.inputs), np.asarray(self.targets)[which]
 
 
-def checked_tasks(model: Model, tasks: Sequence[Any]) -> list[Task]:
+def check_tasks(model: Model, tasks: Sequence[Any]) -> list[Task]:
     """The tasks, or a sentence that names the first that does not fit the others or the likelihood."""
     if not tasks:
         raise InputError("There are no tasks to learn.")
@@ -69,6 +69,6 @@ def with_head(inputs: PyTree, head: int) -> PyTree:
     return {"inputs": inputs, "head": np.full((rows, 1), head, np.int32)}
 
 
-def joined(parts: Sequence[tuple[PyTree, np.ndarray]]) -> tuple[PyTree, np.ndarray]:
+def join_rows(parts: Sequence[tuple[PyTree, np.ndarray]]) -> tuple[PyTree, np.ndarray]:
     """Rows of several tasks one below the other."""
     return jax.tree.map(lambda *x: np.concatenate(x), *parts)

@@ -99,7 +99,7 @@ def best_amounts(
             ideal = np.maximum(ideal, worth)
         if exact is None:
             values.append(criterion(outcomes, worth, risk, over))
-    best = _refined(value, low, high, np.stack(values), np.stack(grid)) if exact is None else exact
+    best = _refine(value, low, high, np.stack(values), np.stack(grid)) if exact is None else exact
     worth = at(best)
     by_draw = outcomes.mean(worth)
     most, top = np.maximum(most, by_draw), np.maximum(top, outcomes.weights @ by_draw)
@@ -107,7 +107,7 @@ def best_amounts(
     return BestAmounts(best, worth, most, top, np.asarray(full, np.float64))
 
 
-def _refined(
+def _refine(
     value: Callable[[np.ndarray], np.ndarray], low: np.ndarray, high: np.ndarray, values: np.ndarray, grid: np.ndarray
 ) -> np.ndarray:
     """Golden sections in the two cells around the best point of the grid (Kiefer, 1953), all rows at once."""

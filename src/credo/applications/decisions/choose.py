@@ -140,12 +140,12 @@ def _rows(utility: NamedActions, block: Outcomes, risk: Risk, over: str) -> dict
     ideal = np.maximum.reduce(np.broadcast_arrays(*each))
     values = np.stack([criterion(block, u, risk, over) for u in each], -1)
     error = np.stack([block.error(u) for u in each], -1)
-    return _summed(
+    return _summarise(
         block, by_draw, by_draw.max(-1), np.tensordot(block.weights, by_draw, 1).max(-1), ideal, values, error
     )
 
 
-def _summed(
+def _summarise(
     block: Outcomes,
     by_draw: np.ndarray,
     most: np.ndarray,
@@ -184,7 +184,7 @@ def _amounts(predictive: Predictive, utility: Amount, risk: Risk, over: str, cos
             values = np.concatenate([values, np.full_like(values, -cost)], -1)
             error = np.concatenate([error, np.zeros_like(error)], -1)
             most, top, ideal = (np.maximum(x, -cost) for x in (most, top, ideal))
-        parts.append(_summed(block, by_draw, most, top, ideal, values, error))
+        parts.append(_summarise(block, by_draw, most, top, ideal, values, error))
         amounts.append(best.amounts)
     merged: dict[str, Any] = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     point = _point(predictive)

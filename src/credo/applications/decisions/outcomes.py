@@ -124,7 +124,7 @@ def _blocks(
             )
             mass = _clean(raw, cut)
             exact = (high - low)[rows].max() < wide
-            yield part, Outcomes(values[None, :cut], mass, mass if exact else _merged(mass), weights)
+            yield part, Outcomes(values[None, :cut], mass, mass if exact else _merge_bins(mass), weights)
         else:
             shift, scale = (x[rows, None] for x in affine)
             at = jnp.asarray((np.asarray(breaks, np.float64) - shift) / scale, jnp.float32)
@@ -171,7 +171,7 @@ def _bin_mass(likelihood: Likelihood, draws: Flat, ends: jax.Array) -> jax.Array
     return jnp.maximum(jnp.diff(below, prepend=0.0), 0.0)
 
 
-def _merged(mass: np.ndarray) -> np.ndarray:
+def _merge_bins(mass: np.ndarray) -> np.ndarray:
     """Two bins at a time, at the first of the two."""
     merged = np.zeros_like(mass)
     merged[..., ::2] = mass[..., ::2] + mass[..., 1::2]

@@ -41,7 +41,7 @@ class NamedActions:
 
     def of(self, action: int, outcomes: np.ndarray, mass: np.ndarray | None = None) -> np.ndarray:
         """u(action, y), in the shape of the outcomes; refuses what is not a number where y has probability."""
-        return evaluated(self.functions[action], outcomes, mass, f"of the action '{self.actions[action]}'")
+        return evaluate(self.functions[action], outcomes, mass, f"of the action '{self.actions[action]}'")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,13 +65,13 @@ class Amount:
 
     def of(self, amount: Any, outcomes: np.ndarray, mass: np.ndarray | None = None) -> np.ndarray:
         """u(amount, y), in the shape of the outcomes."""
-        return evaluated(lambda y: self.function(amount, y), outcomes, mass, "of an amount")
+        return evaluate(lambda y: self.function(amount, y), outcomes, mass, "of an amount")
 
 
 Utility = NamedActions | Amount
 
 
-def evaluated(
+def evaluate(
     function: Callable[[np.ndarray], Any], outcomes: np.ndarray, mass: np.ndarray | None, whose: str
 ) -> np.ndarray:
     """A utility at outcomes as numbers of double precision, or a sentence.
@@ -194,7 +194,7 @@ def newsvendor(under: float, over: float, bounds: tuple[float, float] | None = N
     def ideal(y: np.ndarray) -> np.ndarray:
         return np.zeros_like(y) if bounds is None else cost(np.clip(y, *bounds), y)
 
-    return Amount(cost, checked_bounds(bounds), under / (under + over), ideal, "order")
+    return Amount(cost, check_bounds(bounds), under / (under + over), ideal, "order")
 
 
 def pinball(level: float) -> Amount:
@@ -213,7 +213,7 @@ def pinball(level: float) -> Amount:
     return dataclasses.replace(newsvendor(level, 1 - level), name="name")
 
 
-def checked_bounds(bounds: Any) -> tuple[float, float] | None:
+def check_bounds(bounds: Any) -> tuple[float, float] | None:
     """Two finite numbers in order, or None."""
     if bounds is None:
         return None
@@ -236,7 +236,7 @@ def as_utility(utility: Any, actions: Any = None, classes: Sequence[Any] = (), b
     if actions is None and bounds is None:
         raise InputError("A function u(action, outcome) needs actions=[…], or bounds=(low, high) for an amount.")
     if actions is None:
-        return Amount(utility, checked_bounds(bounds))
+        return Amount(utility, check_bounds(bounds))
     return NamedActions(tuple(str(a) for a in actions), tuple(partial(utility, a) for a in actions))
 
 

@@ -187,7 +187,7 @@ def attack(
     true = _classes(likelihood, labels, len(x), "labels")
     aims = None if aim is None else _classes(likelihood, np.broadcast_to(aim, (len(x),)), len(x), "aim")
     key_attack, key_predict = jax.random.split(key)
-    moved = _moved(key_attack, fit, x, true if aims is None else aims, how, aims is not None, num_samples, mode,
+    moved = _attack_rows(key_attack, fit, x, true if aims is None else aims, how, aims is not None, num_samples, mode,
                    rows_at_once)  # fmt: skip
     before, after = (
         predict(key_predict, fit, rows, num_samples=num_samples, mode=mode).probs.argmax(1) for rows in (x, moved)
@@ -205,7 +205,7 @@ def _classes(likelihood: Any, labels: Any, rows: int, name: str) -> np.ndarray:
     return host_targets(likelihood, array)
 
 
-def _moved(
+def _attack_rows(
     key: jax.Array, fit: Any, x: np.ndarray, classes: np.ndarray, how: Attack, aimed: bool, num: int | None,
     mode: str | None, most: int | None,
 ) -> np.ndarray:  # fmt: skip

@@ -55,7 +55,7 @@ class Functions:
         return values + push, noise
 
 
-def drawn_functions(key: jax.Array, posterior: Any, num: int) -> Functions:
+def draw_functions(key: jax.Array, posterior: Any, num: int) -> Functions:
     """About `num` draws of the function, evenly from all members.
 
     Args:

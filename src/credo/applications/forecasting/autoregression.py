@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from credo.applications.effects.functions import Functions, drawn_functions
+from credo.applications.effects.functions import Functions, draw_functions
 from credo.applications.forecasting.backtest import Backtest
 from credo.applications.forecasting.forecast import Forecast, OneStep
 from credo.core.checks import whole
@@ -106,7 +106,7 @@ class Autoregression:
             >>> model.backtest(jax.random.key(1), series[60:], horizon=5).coverage(0.9).shape
             (5,)
         """
-        values = _checked_series(new_values, "new_values")
+        values = _check_series(new_values, "new_values")
         horizon, every = whole(horizon, "horizon"), whole(every, "every")
         if len(values) < horizon:
             raise InputError(f"A horizon of {horizon} steps needs as many new values; there are {len(values)}.")
@@ -121,7 +121,7 @@ class Autoregression:
         """Paths [origins, paths, horizon] that follow each past, the newest value first."""
         horizon, num_paths = whole(horizon, "horizon"), whole(num_paths, "num_paths")
         key_draws, key_order, key_paths = jax.random.split(key, 3)
-        draws = drawn_functions(key_draws, self.fit.posterior, num_paths)
+        draws = draw_functions(key_draws, self.fit.posterior, num_paths)
         order = jax.random.permutation(key_order, len(draws))[np.arange(num_paths) % len(draws)]
         windows = jnp.asarray(self._standardised(pasts), jnp.float32)
         paths = _simulate(key_paths, self.fit.model, draws, order, windows, self.lags, horizon)
@@ -142,7 +142,7 @@ class Autoregression:
             >>> model.one_step(jax.random.key(1), series[60:]).log_likelihood.shape
             (10,)
         """
-        values = _checked_series(new_values, "new_values")
+        values = _check_series(new_values, "new_values")
         together = self._standardised(np.concatenate([self.last[::-1], values]))
         predictive = predict(key, self.fit, lagged(together, self.lags)[0])
         return OneStep(predictive.rescaled(self.shift, self.scale), values)
@@ -192,7 +192,7 @@ def autoregression(
         >>> bool((low < high).all())
         True
     """
-    values, lags = _checked_series(series, "series"), _checked_lags(lags)
+    values, lags = _check_series(series, "series"), _check_lags(lags)
     least = max(lags) + len(lags) + LEAST_MORE
     if len(values) < least:
         raise InputError(
@@ -261,7 +261,7 @@ def _simulate(
     return jax.vmap(jax.vmap(one_path, (0, None, 0)), (0, 0, None))(keys, windows, order)
 
 
-def _checked_series(series: Any, name: str) -> np.ndarray:
+def _check_series(series: Any, name: str) -> np.ndarray:
     values = host_doubles(series, name)
     if values.ndim != 1:
         raise InputError(f"{name} is one value for each time, of shape [n], got {list(values.shape)}.")
@@ -276,7 +276,7 @@ def _checked_series(series: Any, name: str) -> np.ndarray:
     return values
 
 
-def _checked_lags(lags: Any) -> tuple[int, ...]:
+def _check_lags(lags: Any) -> tuple[int, ...]:
     array = np.asarray(lags)
     if array.dtype.kind not in "iu" or array.ndim > 1 or not array.size:
         raise InputError(f"lags is a whole number or a list of whole numbers, got {lags!r}.")

@@ -10,7 +10,7 @@ import numpy as np
 from jax.scipy.special import log_ndtr, logsumexp
 from jax.scipy.stats import norm
 
-from credo.applications.optimise.belief import Belief, conditioned, precision
+from credo.applications.optimise.belief import Belief, condition, precision
 from credo.core.checks import a_word
 from credo.core.tree import leaf, struct
 
@@ -111,7 +111,7 @@ def score(name: str, batched: bool, belief: Belief, setting: AcquisitionSetting,
         pending = jnp.where(setting.mask > 0, values[:, len(x) :], -jnp.inf)
         bar = jnp.maximum(setting.best, pending.max(1, initial=-jnp.inf))
         return draw_improvement(values[:, : len(x)], weights, bar, SOFT if name == "log_ei" else 0.0)
-    mean, variance = conditioned(belief, jnp.concatenate([x, setting.pending]), setting.pending, setting.mask)
+    mean, variance = condition(belief, jnp.concatenate([x, setting.pending]), setting.pending, setting.mask)
     pending, mean, std = mean[len(x) :], mean[: len(x)], jnp.sqrt(variance[: len(x)])
     if name == "ucb":
         return mean + setting.beta * std

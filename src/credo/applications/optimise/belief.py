@@ -172,7 +172,7 @@ def moments(belief: Belief, x: Any, observed: Any) -> tuple[np.ndarray, np.ndarr
         return np.asarray(mean, np.float64), np.sqrt(np.asarray(variance, np.float64))
 
 
-def conditioned(belief: Belief, x: jax.Array, observed: jax.Array, mask: jax.Array) -> tuple[jax.Array, jax.Array]:
+def condition(belief: Belief, x: jax.Array, observed: jax.Array, mask: jax.Array) -> tuple[jax.Array, jax.Array]:
     """m(x) and s²(x) − c(x)'(C + σ²I)⁻¹c(x): the Schur complement after observations at `observed`.
 
     These values are not there yet; taken to be the mean, they leave the mean as it is. Desautels et al. (2014). Rows
@@ -187,7 +187,7 @@ def conditioned(belief: Belief, x: jax.Array, observed: jax.Array, mask: jax.Arr
     return mean, jnp.maximum(remaining, jnp.finfo(mean.dtype).eps ** 2)
 
 
-_moments = jax.jit(conditioned)
+_moments = jax.jit(condition)
 
 
 @jax.jit

@@ -68,12 +68,12 @@ class GaussianProcess:
             rows = pad_rows(x, size), pad_rows(y, size), pad_weights(np.ones(len(x)), size)
             data = [jnp.asarray(a, jnp.float64) for a in rows]
             noise = None if log_noise is None else jnp.asarray(log_noise, jnp.float64)
-            ends, values = (np.asarray(a) for a in hyper.searched(jnp.asarray(hyper.starts(x.shape[1])), *data, noise))
+            ends, values = (np.asarray(a) for a in hyper.maximise(jnp.asarray(hyper.starts(x.shape[1])), *data, noise))
             best = int(np.where(np.isfinite(values), values, -np.inf).argmax())
             if not np.isfinite(ends[best]).all() or not np.isfinite(values[best]):
                 raise Refusal("No length scales give these values a finite evidence: are some of them huge?")
             draws = jnp.asarray(ends[best])[None]
             if self.draws > 1:
-                draws, _ = hyper.drawn(key, draws[0], *data, noise, self.draws)
+                draws, _ = hyper.sample(key, draws[0], *data, noise, self.draws)
             belief = as_numpy(mixed(draws, *data, noise))
         return Fitted(belief, shift, scale, x.shape[1])

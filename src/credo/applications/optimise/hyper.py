@@ -94,7 +94,7 @@ def starts(width: int) -> np.ndarray:
 
 
 @partial(jax.jit, static_argnames="steps")
-def searched(
+def maximise(
     begin: jax.Array, x: jax.Array, y: jax.Array, weight: jax.Array, noise: Any, steps: int = STEPS
 ) -> tuple[jax.Array, jax.Array]:
     """Where BFGS ends from each start [s, d + 3], and log evidence + log prior there [s]; one program for it all."""
@@ -114,7 +114,7 @@ def searched(
 
 
 @partial(jax.jit, static_argnames="num")
-def drawn(
+def sample(
     key: jax.Array, begin: jax.Array, x: jax.Array, y: jax.Array, weight: jax.Array, noise: Any, num: int
 ) -> tuple[jax.Array, jax.Array]:
     """Draws of hyper-parameters [num, d + 3] by Hamiltonian Monte Carlo from the maximum, and the share of moves taken.

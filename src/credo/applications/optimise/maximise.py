@@ -34,10 +34,10 @@ def candidates(space: Space, best: np.ndarray, rng: np.random.Generator) -> np.n
     rows = space.sample(CANDIDATES, int(rng.integers(2**31)))
     if not len(best):
         return rows
-    return np.concatenate([rows, perturbed(space, best, NEAR, rng, (0.2, 0.05, 0.01, 0.002))])
+    return np.concatenate([rows, perturb(space, best, NEAR, rng, (0.2, 0.05, 0.01, 0.002))])
 
 
-def perturbed(
+def perturb(
     space: Space, rows: np.ndarray, num: int, rng: np.random.Generator, scales: tuple[float, ...]
 ) -> np.ndarray:
     """`num` points near rows: numbers moved by normal steps of these sizes, choices now and then by others."""
@@ -95,7 +95,9 @@ def climb(
     return jnp.where((values > most)[:, None], x, best), jnp.maximum(values, most)
 
 
-def climbed(name: str, belief: Belief, setting: AcquisitionSetting, starts: np.ndarray, free: np.ndarray) -> np.ndarray:
+def climb_rows(
+    name: str, belief: Belief, setting: AcquisitionSetting, starts: np.ndarray, free: np.ndarray
+) -> np.ndarray:
     """Where `climb` ends, as NumPy rows."""
     with precision(belief):
         kind = jnp.float64 if belief.double else jnp.float32
@@ -118,15 +120,15 @@ def largest(
     order = np.argsort(-values, kind="stable")
     if space.moving.any() and not (space.count is not None and space.count <= ENUMERATED):
         top = rows[_spread(rows, order, CLIMBERS)]
-        ends = space.snap(climbed(name, belief, setting, top, space.moving))
-        worth = acquisition_values(name, belief, _padded(ends, len(rows)), setting)[: len(ends)]
+        ends = space.snap(climb_rows(name, belief, setting, top, space.moving))
+        worth = acquisition_values(name, belief, _pad(ends, len(rows)), setting)[: len(ends)]
         worth = np.where(allowed(ends), worth, -np.inf)
         if worth.max() >= values[order[0]] and np.isfinite(worth.max()):
             return ends[int(worth.argmax())]
     return rows[order[0]] if np.isfinite(values[order[0]]) else None
 
 
-def _padded(rows: np.ndarray, length: int) -> np.ndarray:
+def _pad(rows: np.ndarray, length: int) -> np.ndarray:
     return np.concatenate([rows, np.repeat(rows[-1:], length - len(rows), axis=0)])
 
 
@@ -154,7 +156,7 @@ def thompson_normal(
     points = rows[rng.permutation(len(rows))[:DRAWN]]
     values = _conditional_draw(belief, points[:0], np.zeros(0), points, rng)
     for scale in () if space.count is not None and space.count <= ENUMERATED else (0.05, 0.01):
-        near = perturbed(space, points[[int(values.argmax())]], DRAWN // 4, rng, (scale, scale / 3))
+        near = perturb(space, points[[int(values.argmax())]], DRAWN // 4, rng, (scale, scale / 3))
         values = np.concatenate([values, _conditional_draw(belief, points, values, near, rng)])
         points = np.concatenate([points, near])
     values = np.where(allowed(points), values, -np.inf)

@@ -50,7 +50,7 @@ class ClassBaseline:
                 model = self.make(self.lengths[-1], len(rest)).fit(x[rest], y[rest])
                 for i, probs in enumerate(_staged(model, "predict_proba", x[held], self.lengths)):
                     complete = self._all_classes(model, probs)
-                    totals[i] += [_score(_sharpened(complete, power), y[held]) for power in self.powers]
+                    totals[i] += [_score(_sharpen(complete, power), y[held]) for power in self.powers]
             best = best_of(totals)
             self.power = 1.0 if best is None else float(self.powers[best[1]])
             self.model = self.make(self.lengths[-1 if best is None else best[0]], len(y)).fit(x, y)
@@ -58,7 +58,7 @@ class ClassBaseline:
 
     def predict(self, x: np.ndarray) -> Predictive:
         probs = self._all_classes(self.model, self.model.predict_proba(x))
-        return class_probabilities(_sharpened(probs, self.power))
+        return class_probabilities(_sharpen(probs, self.power))
 
     def _all_classes(self, model: Any, probs: np.ndarray) -> np.ndarray:
         complete = np.zeros((len(probs), self.num_classes))
@@ -66,7 +66,7 @@ class ClassBaseline:
         return complete
 
 
-def _sharpened(probs: np.ndarray, power: float) -> np.ndarray:
+def _sharpen(probs: np.ndarray, power: float) -> np.ndarray:
     raised = np.maximum(probs, LEAST) ** power
     return np.maximum(raised / raised.sum(1, keepdims=True), LEAST)
 

@@ -14,7 +14,7 @@ from credo.core.predict import predict
 from credo.core.predictive import Predictive
 from credo.errors import InputError, Refusal
 from credo.evaluation.baselines import BASELINES, fit_baseline
-from credo.evaluation.comparison.folds import encoded
+from credo.evaluation.comparison.folds import encode_fold
 from credo.evaluation.comparison.result import OVERRUN
 from credo.evaluation.diagnostics.model_choice import loo
 from credo.evaluation.metrics.arrays import brier_terms
@@ -52,7 +52,7 @@ def run_cell(
     """
     began = time.perf_counter()
     begun = began, COMPILING.seconds
-    encoder, train, held_out = encoded(frame, rows, how)
+    encoder, train, held_out = encode_fold(frame, rows, how)
     groups = None if how.get("groups") is None else how["groups"][rows[0]][train.rows]
     try:
         if name in BASELINES:

@@ -66,7 +66,7 @@ def _codes(frame: pd.DataFrame, name: str, purpose: str, advice: str) -> np.ndar
     return codes
 
 
-def encoded(
+def encode_fold(
     frame: pd.DataFrame, rows: tuple[np.ndarray, np.ndarray], how: dict[str, Any]
 ) -> tuple[TableEncoder, Arrays, Arrays]:
     """What a fold's training rows teach about the table, and its training and held-out rows as arrays."""
@@ -88,7 +88,7 @@ def check_folds(frame: pd.DataFrame, folds: Folds, how: dict[str, Any]) -> Table
         _check_classes(frame[how["target"]], folds, encoder.keep(frame))
     for i, rows in enumerate(folds):
         try:
-            _, _, scored = encoded(frame, rows, how)
+            _, _, scored = encode_fold(frame, rows, how)
         except InputError as error:
             raise InputError(
                 f"Fold {i + 1} of {len(folds)} cannot be fitted (try another --folds or --seed): {error}"

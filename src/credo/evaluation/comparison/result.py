@@ -104,7 +104,7 @@ class Comparison:
         return "\n".join([self.to_pandas().to_string() if self.table else "", *self.sentences(), *self.warnings()])
 
 
-def summarised(
+def rank_models(
     cells: dict[str, list[dict[str, Any]]],
     level: float,
     seed: int,

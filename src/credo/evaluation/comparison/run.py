@@ -7,7 +7,7 @@ from typing import Any
 from credo.evaluation.comparison import time_left
 from credo.evaluation.comparison.cell import run_cell
 from credo.evaluation.comparison.plan import Plan
-from credo.evaluation.comparison.result import Comparison, summarised
+from credo.evaluation.comparison.result import Comparison, rank_models
 from credo.storage.atomic_write import check_replaceable
 from credo.storage.store import open_store
 from credo.training.progress import labelled
@@ -111,7 +111,7 @@ def compare(
             seconds = time_left.expected(remaining, durations, jobs)
             if remaining and seconds is not None and all(other != fold for _, other in remaining):
                 say(f"About {time_left.in_words(seconds)} left.")
-        comparison = collected(plan, cells, level, seed)
+        comparison = collect(plan, cells, level, seed)
         comparison.notes = [*comparison.notes, *store.notes]
         return comparison
 
@@ -124,7 +124,7 @@ def _run_labelled(model: str, fold: int, *arguments: Any) -> tuple[str, int, dic
         return model, fold, run_cell(model, *arguments)
 
 
-def collected(plan: Plan, cells: dict[tuple[str, int], dict[str, Any]], level: float, seed: int) -> Comparison:
+def collect(plan: Plan, cells: dict[tuple[str, int], dict[str, Any]], level: float, seed: int) -> Comparison:
     """The comparison of models whose every fold was run."""
     complete: dict[str, list[dict[str, Any]]] = {}
     refused: dict[str, str] = {}
@@ -135,7 +135,7 @@ def collected(plan: Plan, cells: dict[tuple[str, int], dict[str, Any]], level: f
             refused[model] = reasons[0]
         else:
             complete[model] = outcomes
-    table, rowwise = summarised(complete, level, seed, plan.groups)
+    table, rowwise = rank_models(complete, level, seed, plan.groups)
     scored = [len(rows["log_likelihood"]) for rows in rowwise.values()]
     rows = scored[0] if scored else len(plan.frame)
     return Comparison(

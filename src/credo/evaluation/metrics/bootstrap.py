@@ -130,7 +130,7 @@ def bootstrap(
         terms, mass = padded(tuple(np.asarray(a) for a in arrays), row_weights)
         at_once = min(resamples + 1, max(1, NUMBERS // len(mass)))
         parts = [
-            jax.tree.map(np.asarray, _resampled(function, options, terms, mass, rows, key, start + np.arange(at_once)))
+            jax.tree.map(np.asarray, _resample(function, options, terms, mass, rows, key, start + np.arange(at_once)))
             for start in range(-1, resamples, at_once)
         ]
     scores = jax.tree.map(lambda *x: np.concatenate(x)[: resamples + 1], *parts)
@@ -148,7 +148,7 @@ def defined_quantiles(scores: np.ndarray, tails: tuple[float, float]) -> tuple[f
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def _resampled(
+def _resample(
     function: Callable[..., Any], options: Any, arrays: Any, weights: jax.Array, rows: Any, key: jax.Array, which: Any
 ) -> Any:
     """The score under the resamples of these numbers; number −1 is the rows as they are."""

@@ -79,7 +79,7 @@ def from_logits(logits: np.ndarray, note: str) -> Recalibrated:
     return Recalibrated(Predictive(categorical(classes), chunks, rows, flat=True), note)
 
 
-def stretched(predictive: Predictive, factor: float, note: str) -> Recalibrated:
+def stretch(predictive: Predictive, factor: float, note: str) -> Recalibrated:
     """The predictive of m + s (y − m) with m = E[y] of each row: the same shape, s times as wide."""
     centre = predictive.mean.reshape(len(predictive), -1)
     return Recalibrated(predictive.rescaled((1 - factor) * centre, factor), note)

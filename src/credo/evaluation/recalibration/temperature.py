@@ -11,7 +11,7 @@ from credo.core.predictive import Predictive
 from credo.errors import InputError, Refusal
 from credo.evaluation.metrics.checks import class_probs, numbers
 from credo.evaluation.metrics.terms import checked_weights
-from credo.evaluation.recalibration.recalibrated import Recalibrated, from_logits, stretched
+from credo.evaluation.recalibration.recalibrated import Recalibrated, from_logits, stretch
 
 LIMIT = 100.0  # factors are sought between 1/100 and 100
 COARSE = 25  # points of the logarithmic grid that is searched before the search narrows
@@ -44,7 +44,7 @@ class TemperatureScaling:
             )
         if self.kind == "classes":
             return from_logits(predictive.log_probs / self.factor, self.note)
-        return stretched(predictive, self.factor, self.note)
+        return stretch(predictive, self.factor, self.note)
 
 
 def temperature_scaling(predictive: Predictive, targets: Any, weights: Any = None) -> TemperatureScaling:
