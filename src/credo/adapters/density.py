@@ -33,7 +33,7 @@ class FlatDensity(ElementDensity):
 
 @struct
 class FlatPrior(ElementwisePrior):
-    """log p(θ) = 0: all that is said about θ is in the log density itself."""
+    """log p(θ) = 0: the log density has all the information on θ."""
 
     def density(self, info: Any) -> FlatDensity:
         return FlatDensity()
@@ -41,7 +41,7 @@ class FlatPrior(ElementwisePrior):
 
 @struct
 class OutputIsLogDensity(NoParameters):
-    """log p(y | f) = f: what the network gives is the log density."""
+    """log p(y | f) = f: the network's output is the log density."""
 
     kind = "real"
     predicts = False  # diagnostics then look at θ itself
@@ -67,7 +67,7 @@ class DensityModel(Model):
 
     @property
     def data(self) -> tuple[np.ndarray, np.ndarray]:
-        """One row that says nothing."""
+        """One row without information."""
         return np.zeros((1, 1), np.float32), np.zeros(1, np.float32)
 
 
@@ -99,7 +99,7 @@ def from_density(log_density: Callable[[Any], jax.Array], start: Any) -> Density
 
 @struct
 class _Start:
-    """Initial values near the given ones."""
+    """Initial values near those of the user."""
 
     first: tuple[tuple[str, tuple[float, ...], tuple[int, ...]], ...] = ()
 

@@ -17,7 +17,7 @@ from credo.errors import InputError
 
 
 class EquinoxSlot(NamedTuple):
-    """One leaf of (module, state). role: "params", "state" or "static"; `path` is its place there."""
+    """One leaf of (module, state). role: "params", "state" or "static"; `path` leads to it there."""
 
     path: tuple[str, ...]
     role: str
@@ -35,8 +35,8 @@ class EquinoxStructure(NamedTuple):
 
 
 @struct
-class EquinoxNetwork:
-    """A module taken apart once: `structure` is static, arrays are plain dicts; a call puts it together.
+class EquinoxNetwork(plain.SplitModule):
+    """An Equinox module, split into structure and arrays.
 
     Equinox networks see one example; the batch is a `vmap`, whose axis is the one that batch norm sums over.
     """
@@ -44,11 +44,6 @@ class EquinoxNetwork:
     structure: EquinoxStructure
     factory: Callable[..., Any] | None = None
     start: Any = leaf(default=None)
-
-    @property
-    def pretrained(self) -> bool:
-        """True where the start weights are those of a given instance."""
-        return self.factory is None
 
     def init(self, key: jax.Array, inputs: PyTree, num_outputs: int) -> Variables:
         """Fresh variables from the factory, or those of the instance."""
@@ -58,20 +53,9 @@ class EquinoxNetwork:
         plain.check_outputs(self, variables, inputs, num_outputs)
         return variables
 
-    def apply(
-        self, variables: Variables, inputs: PyTree, *, key: jax.Array | None = None, train: bool = False
-    ) -> tuple[jax.Array, PyTree]:
-        """Outputs [n, num_outputs] and the new batch statistics; dropout acts when training with a key."""
-        return self._call(variables, inputs, key, train, stochastic=train and key is not None)
-
     def apply_masked(self, variables: Variables, inputs: PyTree, key: jax.Array) -> jax.Array:
         """Outputs under one draw of the dropout masks, the same for every row; batch statistics stay as they are."""
         return plain.each_row(lambda x: self._call(variables, x, key, False, stochastic=True)[0], inputs)
-
-    @property
-    def dropout_rates(self) -> tuple[float, ...]:
-        """Rates of its dropout layers."""
-        return self.structure.rates
 
     def _call(
         self, variables: Variables, inputs: PyTree, key: jax.Array | None, train: bool, stochastic: bool
@@ -101,10 +85,6 @@ class EquinoxNetwork:
         ]
         return jax.tree.unflatten(self.structure.treedef.value, leaves)
 
-    def info(self, params: PyTree) -> PyTree:
-        """What each layer says about its arrays; Equinox keeps weights as [out, in]."""
-        return plain.info_tree(params, dict(self.structure.facts))
-
 
 def from_equinox(network: Any) -> EquinoxNetwork:
     """A network written in Equinox, for one example: credo maps it over the batch.
@@ -120,9 +100,9 @@ def from_equinox(network: Any) -> EquinoxNetwork:
     """
     eqx = plain.require("equinox", "equinox")
     if isinstance(network, (eqx.Module, tuple)):
-        whole = _with_state(network)
-        structure = _structure(whole)
-        return EquinoxNetwork(structure, None, _variables(structure.slots, whole))
+        module_and_state = _with_state(network)
+        structure = _structure(module_and_state)
+        return EquinoxNetwork(structure, None, _variables(structure.slots, module_and_state))
     if not callable(network):
         raise InputError(f"from_equinox expects a factory such as lambda key: Net(key=key), got {network!r}.")
     plain.hashable(network, "The factory")
@@ -131,38 +111,38 @@ def from_equinox(network: Any) -> EquinoxNetwork:
 
 @functools.lru_cache(maxsize=256)
 def _of_factory(factory: Callable[..., Any]) -> EquinoxStructure:
-    """The structure of what a factory makes: one per factory, so that equal adapters share programs."""
+    """The structure of a factory's module: one per factory, so that equal adapters share programs."""
     eqx = plain.require("equinox", "equinox")
     return _structure(
         eqx.filter_eval_shape(lambda key: _with_state(plain.make(factory, "key", key)), jax.random.key(0))
     )
 
 
-def _with_state(made: Any) -> tuple[Any, Any]:
+def _with_state(module: Any) -> tuple[Any, Any]:
     """Module and state, from a module or from such a pair."""
     eqx = plain.require("equinox", "equinox")
-    if isinstance(made, tuple) and len(made) == 2 and isinstance(made[1], eqx.nn.State):
-        return made
-    if not isinstance(made, eqx.Module):
-        raise InputError(f"from_equinox expects an equinox.Module, got {type(made).__name__}.")
+    if isinstance(module, tuple) and len(module) == 2 and isinstance(module[1], eqx.nn.State):
+        return module
+    if not isinstance(module, eqx.Module):
+        raise InputError(f"from_equinox expects an equinox.Module, got {type(module).__name__}.")
     try:
-        return eqx.nn.make_with_state(lambda: made)()
+        return eqx.nn.make_with_state(lambda: module)()
     except ValueError as error:
         raise InputError("This Equinox network has lost its state; give the pair (module, state).") from error
 
 
-def _structure(whole: tuple[Any, Any]) -> EquinoxStructure:
-    flat, treedef = jax.tree_util.tree_flatten_with_path(whole)
+def _structure(module_and_state: tuple[Any, Any]) -> EquinoxStructure:
+    flat, treedef = jax.tree_util.tree_flatten_with_path(module_and_state)
     slots, static = [], []
     for path, value in flat:
         slots.append(_slot(path, value))
         if slots[-1].role == "static":
             static.append(value)
-    stateful = len(jax.tree.leaves(whole[1])) > 0
+    stateful = len(jax.tree.leaves(module_and_state[1])) > 0
     dropout = plain.require("equinox", "equinox").nn.Dropout
-    layers = jax.tree.leaves(whole[0], is_leaf=lambda x: isinstance(x, dropout))
+    layers = jax.tree.leaves(module_and_state[0], is_leaf=lambda x: isinstance(x, dropout))
     rates = tuple(float(layer.p) for layer in layers if isinstance(layer, dropout))
-    facts = tuple(_facts(whole[0]))
+    facts = tuple(_facts(module_and_state[0]))
     return EquinoxStructure(plain.Held(treedef), plain.Held(tuple(static)), tuple(slots), facts, stateful, rates)
 
 
@@ -176,8 +156,8 @@ def _slot(path: tuple[Any, ...], value: Any) -> EquinoxSlot:
     return EquinoxSlot(names, "params") if learned else EquinoxSlot(("buffers", *names), "state")
 
 
-def _variables(slots: tuple[EquinoxSlot, ...], whole: tuple[Any, Any]) -> Variables:
-    pairs = list(zip(slots, jax.tree.leaves(whole)))
+def _variables(slots: tuple[EquinoxSlot, ...], module_and_state: tuple[Any, Any]) -> Variables:
+    pairs = list(zip(slots, jax.tree.leaves(module_and_state)))
     both = (
         plain.nest((slot.path, jnp.asarray(x)) for slot, x in pairs if slot.role == role)
         for role in ("params", "state")
@@ -208,7 +188,7 @@ def _facts(module: Any) -> list[tuple[str, plain.Fact]]:
     nn = plain.require("equinox", "equinox").nn
     norms = (nn.LayerNorm, nn.RMSNorm, nn.GroupNorm, nn.BatchNorm)
     cells = (nn.GRUCell, nn.LSTMCell)
-    known = (nn.Linear, nn.Conv, nn.ConvTranspose, nn.Embedding, *norms, *cells)
+    layer_types = (nn.Linear, nn.Conv, nn.ConvTranspose, nn.Embedding, *norms, *cells)
 
     def fans(layer: Any) -> dict[str, plain.Fact]:
         if isinstance(layer, norms):
@@ -230,10 +210,10 @@ def _facts(module: Any) -> list[tuple[str, plain.Fact]]:
             ins, outs = (window * n // layer.groups for n in (layer.in_channels, layer.out_channels))
         return {"weight": ("kernel", ins, outs, axis), "bias": ("bias", ins, outs)}
 
-    flat = jax.tree_util.tree_flatten_with_path(module, is_leaf=lambda x: isinstance(x, known))[0]
+    flat = jax.tree_util.tree_flatten_with_path(module, is_leaf=lambda x: isinstance(x, layer_types))[0]
     return [
         ("/".join(filter(None, (path_string(path), name))), fact)
         for path, layer in flat
-        if isinstance(layer, known)
+        if isinstance(layer, layer_types)
         for name, fact in fans(layer).items()
     ]

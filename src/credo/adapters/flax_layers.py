@@ -14,26 +14,26 @@ NORMS = ("BatchNorm", "LayerNorm", "RMSNorm", "GroupNorm", "InstanceNorm", "Weig
 def rule_of(library: Any, layer: Any) -> Rule | None:
     """What is needed to read a layer's kernel shape; `library` is flax.nnx or flax.linen."""
 
-    def known(*names: str) -> bool:
+    def is_a(*names: str) -> bool:
         return isinstance(layer, tuple(getattr(library, n) for n in names if hasattr(library, n)))
 
-    if known("DenseGeneral", "LinearGeneral"):
+    if is_a("DenseGeneral", "LinearGeneral"):
         axes = getattr(layer, "in_features", None) or layer.axis
         outs = getattr(layer, "out_features", None) or layer.features
         return ("dense", _count(axes), _count(outs))
-    if known("Conv", "ConvTranspose"):
+    if is_a("Conv", "ConvTranspose"):
         groups = getattr(layer, "feature_group_count", 1)
         return ("conv", _count(layer.kernel_size), groups, getattr(layer, "transpose_kernel", False))
-    if known("Einsum"):
+    if is_a("Einsum"):
         return ("einsum", layer.einsum_str.replace(" ", "")) if layer.einsum_str else None
-    if known("Dropout"):
+    if is_a("Dropout"):
         return ("dropout", layer.rate)
     # The parameters of an optimised LSTM live in a helper that Linen does not export.
-    if known("Dense", "Linear", "ConvLocal") or type(layer).__name__ == "DenseParams":
+    if is_a("Dense", "Linear", "ConvLocal") or type(layer).__name__ == "DenseParams":
         return ("dense", 1, 1)
-    if known("Embed"):
+    if is_a("Embed"):
         return ("embed",)
-    return ("norm",) if known(*NORMS) else None
+    return ("norm",) if is_a(*NORMS) else None
 
 
 def fact(rule: Rule | None, name: str, kernel: Shape | None) -> Fact:
@@ -75,8 +75,8 @@ def _fans(rule: Rule, kernel: Shape) -> tuple[int, int]:
             letters, outputs = rest.replace("...", "").split("->")
             sizes = dict(zip(letters[::-1], kernel[::-1]))
             summed = [n for letter, n in sizes.items() if letter not in outputs]
-            made = [n for letter, n in sizes.items() if letter in outputs and letter not in inputs]
-            return math.prod(summed), math.prod(made)
+            produced = [n for letter, n in sizes.items() if letter in outputs and letter not in inputs]
+            return math.prod(summed), math.prod(produced)
     return 1, kernel[-1]  # an embedding looks one row up: no sum
 
 

@@ -1,4 +1,4 @@
-"""Networks given as plain functions."""
+"""Networks as plain functions."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -35,8 +35,8 @@ class FunctionalNetwork:
         self, variables: Variables, inputs: PyTree, *, key: jax.Array | None = None, train: bool = False
     ) -> tuple[jax.Array, PyTree]:
         """Outputs [n, num_outputs]; `key` and `train` are handed on where the user's function takes them."""
-        given = {"key": key if train else None, "train": train}
-        options = {name: given[name] for name in accepted(self.apply_function) & set(given)}
+        mode = {"key": key if train else None, "train": train}
+        options = {name: mode[name] for name in accepted(self.apply_function) & set(mode)}
         return as_rows(self.apply_function(variables.params, inputs, **options)), variables.state
 
     def apply_masked(self, variables: Variables, inputs: PyTree, key: jax.Array) -> jax.Array:
@@ -44,7 +44,7 @@ class FunctionalNetwork:
         return each_row(lambda x: self.apply(variables, x, key=key, train=True)[0], inputs)
 
     def info(self, params: PyTree) -> PyTree:
-        """What the user said about each parameter, else kind "other" without fan-in."""
+        """The user's facts about each parameter, else kind "other" without fan-in."""
         return info_tree(params, {path: self._fact(path, x) for path, x in by_paths(params).items()})
 
     def _fact(self, path: str, array: jax.Array) -> Fact:

@@ -18,18 +18,18 @@ PASSING = ("intermediates", "perturbations")  # collections that are no part of 
 
 @struct
 class LinenNetwork:
-    """A Linen module: equal modules are one program. start: given variables, or None for fresh ones."""
+    """A Linen module: equal modules are one program. start: variables to start from, or None for fresh ones."""
 
     module: plain.Held
     start: Any = leaf(default=None)
 
     @property
     def pretrained(self) -> bool:
-        """True where the start weights were given."""
+        """True where the start weights are the user's."""
         return self.start is not None
 
     def init(self, key: jax.Array, inputs: PyTree, num_outputs: int) -> Variables:
-        """Fresh variables by the module's initialisers, or the given ones."""
+        """Fresh variables by the module's initialisers, or those to start from."""
         try:
             shapes = jax.eval_shape(self._fresh, key, inputs)
         except Exception as error:
@@ -38,8 +38,8 @@ class LinenNetwork:
             raise InputError(f"The network cannot take inputs of shape {shown}: {reason}") from error
         if self.start is not None:
             trees = (by_paths(v.params) | by_paths(v.state) for v in (self.start, shapes))
-            given, wanted = ({path: tuple(x.shape) for path, x in tree.items()} for tree in trees)
-            check_shapes(given, wanted, "The given variables")
+            shapes_by_path, expected = ({path: tuple(x.shape) for path, x in tree.items()} for tree in trees)
+            check_shapes(shapes_by_path, expected, "The given variables")
         variables = self.start if self.start is not None else self._fresh(key, inputs)
         plain.check_outputs(self, variables, inputs, num_outputs)
         return variables
@@ -48,7 +48,7 @@ class LinenNetwork:
         module = self.module.value
         params, dropout = jax.random.split(key)
         one = jax.tree.map(lambda x: x[:1], inputs)
-        with self._watched(stochastic=False):
+        with self._intercepted(stochastic=False):
             options = plain.mode_options(type(module).__call__, train=False, stochastic=False)
             return _variables(module.init({"params": params, "dropout": dropout}, one, **options))
 
@@ -76,14 +76,14 @@ class LinenNetwork:
             dropout, other = jax.random.split(key)
             options["rngs"] = {"dropout": dropout, "params": other}
         mutable = list(variables.state) if train and not frozen else []
-        with self._watched(stochastic=stochastic, frozen=frozen):
+        with self._intercepted(stochastic=stochastic, frozen=frozen):
             outputs, state = module.apply(
                 {"params": variables.params, **variables.state}, inputs, mutable=mutable, **options
             )
         return plain.as_rows(outputs), _plain(state) if mutable else variables.state
 
     def info(self, params: PyTree) -> PyTree:
-        """What each layer says about its arrays."""
+        """Each layer's facts about its arrays."""
         rules = _rules(self.module)
         if not rules:
             raise InputError(
@@ -91,9 +91,9 @@ class LinenNetwork:
             )
         return plain.info_tree(params, dict(_facts(rules, params)))
 
-    def _watched(self, *, stochastic: bool, frozen: bool = False) -> Any:
-        """Notes the type of every layer that is called; keeps dropout off where nothing is drawn, and batch statistics
-        as they are where they are frozen."""
+    def _intercepted(self, *, stochastic: bool, frozen: bool = False) -> Any:
+        """Record the rule of every layer that is called; switch dropout off where it is not stochastic, and batch
+        statistics to their running averages where they are frozen."""
         nn, rules = plain.require("flax.linen", "flax"), _rules(self.module)
 
         def watch(call: Callable[..., Any], args: Any, kwargs: Any, context: Any) -> Any:
@@ -165,5 +165,5 @@ def from_linen(module: Any, variables: Mapping[str, Any] | None = None) -> Linen
         raise InputError(f"from_linen expects a Linen module, got {type(module).__name__}{advice}.")
     if variables is None:
         return LinenNetwork(plain.Held(module))
-    whole = variables if "params" in variables else {"params": variables}
-    return LinenNetwork(plain.Held(module), _variables(whole))
+    collections = variables if "params" in variables else {"params": variables}
+    return LinenNetwork(plain.Held(module), _variables(collections))

@@ -32,21 +32,16 @@ class NNXStructure(NamedTuple):
 
 
 @struct
-class NNXNetwork:
-    """A module taken apart once: `structure` is static, arrays are plain dicts; a call puts it together.
+class NNXNetwork(plain.SplitModule):
+    """An NNX module, split into structure and arrays.
 
-    start: the variables of a given instance. constants: arrays that a factory sets as plain attributes.
+    start: the variables of an instance. constants: arrays that a factory sets as plain attributes.
     """
 
     structure: NNXStructure
     factory: Callable[..., Any] | None = None
     start: Any = leaf(default=None)
     constants: dict[str, jax.Array] = leaf(default_factory=dict)
-
-    @property
-    def pretrained(self) -> bool:
-        """True where the start weights are those of a given instance."""
-        return self.factory is None
 
     def init(self, key: jax.Array, inputs: PyTree, num_outputs: int) -> Variables:
         """Fresh variables from the factory, or those of the instance."""
@@ -59,22 +54,11 @@ class NNXNetwork:
         arrays = self.constants | _arrays(plain.make(factory, "rngs", nnx.Rngs(key)))
         return _variables(self.structure.slots, arrays)
 
-    def apply(
-        self, variables: Variables, inputs: PyTree, *, key: jax.Array | None = None, train: bool = False
-    ) -> tuple[jax.Array, PyTree]:
-        """Outputs [n, num_outputs] and the new batch statistics; dropout acts when training with a key."""
-        return self._call(variables, inputs, key, train, stochastic=train and key is not None)
-
     def apply_masked(self, variables: Variables, inputs: PyTree, key: jax.Array) -> jax.Array:
         """Outputs under one draw of the dropout masks, the same for every row; batch statistics stay as they are."""
         # Where there are no statistics `train` can do no harm, and a network's own switch may need it.
         train = not jax.tree.leaves(variables.state)
         return plain.each_row(lambda x: self._call(variables, x, key, train, stochastic=True)[0], inputs)
-
-    @property
-    def dropout_rates(self) -> tuple[float, ...]:
-        """Rates of its dropout layers."""
-        return self.structure.rates
 
     def _call(
         self, variables: Variables, inputs: PyTree, key: jax.Array | None, train: bool, stochastic: bool
@@ -105,10 +89,6 @@ class NNXNetwork:
             flat.append((path, value))
         return nnx.merge(self.structure.graphdef.value, nnx.from_flat_state(flat))
 
-    def info(self, params: PyTree) -> PyTree:
-        """What each layer says about its arrays."""
-        return plain.info_tree(params, dict(self.structure.facts))
-
 
 def from_flax(network: Any) -> NNXNetwork:
     """A network written in Flax NNX.
@@ -138,28 +118,28 @@ def from_flax(network: Any) -> NNXNetwork:
 
 @functools.lru_cache(maxsize=256)
 def _of_factory(factory: Callable[..., Any]) -> tuple[NNXStructure, dict[str, jax.Array]]:
-    """The structure of what a factory makes: one per factory, so that equal adapters share programs."""
+    """The structure of a factory's module: one per factory, so that equal adapters share programs."""
     nnx = plain.require("flax.nnx", "flax")
-    found: list[NNXStructure] = []
+    structures: list[NNXStructure] = []
 
     def build(key: jax.Array) -> None:
         module = plain.make(factory, "rngs", nnx.Rngs(key))
         if not isinstance(module, nnx.Module):
             raise InputError(f"The factory must return an nnx.Module, got {type(module).__name__}.")
-        found.append(_structure(module))
+        structures.append(_structure(module))
 
     jax.eval_shape(build, jax.random.key(0))
     try:
-        hash(found[0].graphdef.value)
-        return found[0], {}
+        hash(structures[0].graphdef.value)
+        return structures[0], {}
     except TypeError:
         # Arrays set as plain attributes are leaves of a real module, but static attributes of a traced one:
         # build it for real, once, and keep them as constants.
         module = plain.make(factory, "rngs", nnx.Rngs(0))
         structure = _structure(module)
         arrays = _arrays(module)
-        known = {str(slot.path) for slot in found[0].slots}
-        return structure, {path: x for path, x in arrays.items() if path not in known}
+        paths = {str(slot.path) for slot in structures[0].slots}
+        return structure, {path: x for path, x in arrays.items() if path not in paths}
 
 
 def _structure(module: Any) -> NNXStructure:

@@ -1,7 +1,8 @@
-"""What all adapters share: plain trees in place of library objects, and checks with sentences."""
+"""What all adapters share: plain trees instead of library objects, and checks."""
 
 import importlib
 import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -14,9 +15,41 @@ from credo.core.typing import PyTree
 from credo.errors import InputError
 
 Fact = tuple[str, int | None, int | None] | tuple[str, int | None, int | None, int | None]
-# kind, fan-in, fan-out and, for kernels that say it, the axis of their inputs
+# kind, fan-in, fan-out and, for kernels that have one, the axis of their inputs
 
 OTHER: Fact = ("other", None, None)
+
+
+class SplitModule(ABC):
+    """A library's module, split once: `structure` is static, arrays are plain dicts; a call merges them."""
+
+    structure: Any
+    factory: Callable[..., Any] | None
+
+    @property
+    def pretrained(self) -> bool:
+        """True where the start weights are those of an instance."""
+        return self.factory is None
+
+    @property
+    def dropout_rates(self) -> tuple[float, ...]:
+        """Rates of its dropout layers."""
+        return self.structure.rates
+
+    def apply(
+        self, variables: Variables, inputs: PyTree, *, key: jax.Array | None = None, train: bool = False
+    ) -> tuple[jax.Array, PyTree]:
+        """Outputs [n, num_outputs] and the new batch statistics; dropout acts when training with a key."""
+        return self._call(variables, inputs, key, train, stochastic=train and key is not None)
+
+    @abstractmethod
+    def _call(
+        self, variables: Variables, inputs: PyTree, key: jax.Array | None, train: bool, stochastic: bool
+    ) -> tuple[jax.Array, PyTree]: ...
+
+    def info(self, params: PyTree) -> PyTree:
+        """Each layer's facts about its arrays."""
+        return info_tree(params, dict(self.structure.facts))
 
 
 def require(module: str, extra: str) -> Any:
@@ -31,7 +64,7 @@ def require(module: str, extra: str) -> Any:
 
 
 def hashable(value: Any, name: str) -> None:
-    """Raise a sentence where a function has no hash, by which compiled programs are found again."""
+    """Raise where a function has no hash: compiled programs are looked up by it."""
     try:
         hash(value)
     except TypeError:
@@ -42,8 +75,8 @@ def accepted(function: Callable[..., Any]) -> set[str]:
     """Names of the arguments that a function (or the making of a class) takes."""
     try:
         # The metaclasses of network libraries hide the arguments of their classes.
-        made = function.__init__ if isinstance(function, type) else function  # type: ignore[misc]
-        return set(inspect.signature(made).parameters)
+        call = function.__init__ if isinstance(function, type) else function  # type: ignore[misc]
+        return set(inspect.signature(call).parameters)
     except (TypeError, ValueError):
         return set()
 
@@ -80,7 +113,7 @@ def pick(tree: PyTree, path: Iterable[Any]) -> Any:
 
 
 def info_tree(params: PyTree, facts: Mapping[str, Fact]) -> PyTree:
-    """The tree of ParamInfo, from what the layers told by path."""
+    """The tree of ParamInfo, from the layers' facts by path."""
 
     def one(path: Any, x: jax.Array) -> ParamInfo:
         name = path_string(path)
@@ -101,7 +134,7 @@ def each_row(function: Callable[[PyTree], jax.Array], inputs: PyTree) -> jax.Arr
 
 
 def check_outputs(network: Network, variables: Variables, inputs: PyTree, num_outputs: int) -> None:
-    """Run the network on shapes alone and raise a sentence where its outputs are not [n, num_outputs]."""
+    """Run the network on shapes alone, and raise where its outputs are not [n, num_outputs]."""
     shapes = [tuple(x.shape) for x in jax.tree.leaves(inputs)]
     shown = ", ".join(map(str, shapes))
     try:
