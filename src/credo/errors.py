@@ -22,7 +22,7 @@ class ArtifactError(CredoError):
 
 
 class Unwritable(ArtifactError):
-    """A file or folder cannot be written: a full disk, a place that is closed; what was there before is still there."""
+    """A file or folder cannot be written: a full disk, no permission; its previous content stays."""
 
 
 class ConvergenceWarning(UserWarning):

@@ -1,4 +1,4 @@
-"""Old names of modules: they import what moved, and say once where it is.
+"""Old names of modules: they import the module that moved, and warn once.
 
 `SHORT` names are here to stay (`credo.metrics` is `credo.evaluation.metrics`); the others warn.
 """
@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from credo.registry import load
+from credo.runtime import stack_depth
 
 SHORT = {
     "audit": "evaluation.audit",
@@ -77,16 +78,16 @@ NAMES = {
 }
 
 
-def _moved() -> dict[str, str]:
-    found = SHORT | PACKAGES | {"data": "tables"}
+def _new_modules() -> dict[str, str]:
+    modules = SHORT | PACKAGES | {"data": "tables"}
     for (before, after), names in MODULES.items():
         for name in names.split():
             old, _, new = name.partition("=")
-            found[f"{before}.{old}" if before else old] = f"{after}.{new or old}"
-    return {f"credo.{old}": f"credo.{new}" for old, new in found.items()}
+            modules[f"{before}.{old}" if before else old] = f"{after}.{new or old}"
+    return {f"credo.{old}": f"credo.{new}" for old, new in modules.items()}
 
 
-MOVED = _moved()
+MOVED = _new_modules()
 
 
 def new_name(name: str) -> str | None:
@@ -104,7 +105,7 @@ def new_name(name: str) -> str | None:
 
 
 def first_name(name: str) -> str:
-    """The name that a module had before it moved: what was saved then knows its classes by that.
+    """The name that a module had before it moved, which classes have in files saved then.
 
     Example:
         >>> first_name("credo.methods.mcmc.hmc"), first_name("credo.methods.function_space.kernels")
@@ -150,7 +151,7 @@ class Renamed(MetaPathFinder, Loader):
         new = new_name(spec.name)
         assert new is not None
         if spec.name.split(".")[1] not in SHORT:
-            warnings.warn(f"{spec.name} is {new} now.", DeprecationWarning, stacklevel=_depth())
+            warnings.warn(f"{spec.name} is {new} now.", DeprecationWarning, stacklevel=stack_depth())
         module = importlib.import_module(new)
         spec.loader_state = module.__spec__
         if type(module) is ModuleType:
@@ -164,29 +165,21 @@ class Renamed(MetaPathFinder, Loader):
 
 
 def old_name(module: str, name: str) -> Any:
-    """What a module gave under an old name, with a warning; the `__getattr__` of that module calls it.
+    """The object of an old name in a module, with a warning; the `__getattr__` of that module calls it.
 
     Args:
-        module: the old place.
+        module: the old module.
         name: the name.
     """
     new = NAMES[module].get(name)
     if new is None:
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
-    warnings.warn(f"{module}.{name} is {new} now.", DeprecationWarning, stacklevel=_depth())
-    place, _, name = new.rpartition(".")
-    return load(f"{place}:{name}")
+    warnings.warn(f"{module}.{name} is {new} now.", DeprecationWarning, stacklevel=stack_depth())
+    new_module, _, name = new.rpartition(".")
+    return load(f"{new_module}:{name}")
 
 
 def install() -> None:
     """Let old names be imported; `import credo` calls it."""
     if not any(isinstance(finder, Renamed) for finder in sys.meta_path):
         sys.meta_path.insert(0, Renamed())
-
-
-def _depth() -> int:
-    """How far up the stack the import stands: past this file and the import system."""
-    frame, depth = sys._getframe(1), 1
-    while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] in ("credo", "importlib"):
-        frame, depth = frame.f_back, depth + 1
-    return depth

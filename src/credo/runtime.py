@@ -42,8 +42,8 @@ class AfterImport:
         if name != self.name:
             return None
         others = [finder for finder in sys.meta_path if finder is not self and hasattr(finder, "find_spec")]
-        found = (finder.find_spec(name, path, target) for finder in others)
-        spec = next((one for one in found if one is not None), None)
+        specs = (finder.find_spec(name, path, target) for finder in others)
+        spec = next((one for one in specs if one is not None), None)
         if spec is not None and hasattr(spec.loader, "exec_module"):
             self._follow(spec.loader)
         return spec
@@ -75,12 +75,12 @@ def set_up() -> int:
         if "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS" not in os.environ:
             config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if cores < 2 or _devices() >= 1 or _flags_say():
+    if cores < 2 or _devices() >= 1 or _flags_set_devices():
         return 0
     return cores if _set_devices(cores) else TOO_LATE
 
 
-def _flags_say() -> bool:
+def _flags_set_devices() -> bool:
     return "device_count" in os.environ.get("XLA_FLAGS", "")
 
 
@@ -106,21 +106,21 @@ def configure() -> None:
     """Have JAX set up before a part of credo is imported that uses it; say so where that is too late."""
     import jax
 
-    given = set_up()
-    if given > 0 and _flags_say() and _devices() == given:
+    devices = set_up()
+    if devices > 0 and _flags_set_devices() and _devices() == devices:
         _set_devices(-1)  # XLA's flags were set after JAX was imported: the user's word counts
-    if given == TOO_LATE and jax.default_backend() == "cpu":
+    if devices == TOO_LATE and jax.default_backend() == "cpu":
         import warnings
 
         warnings.warn(
             "JAX was used before credo was imported, so chains and members share one CPU device; import credo first to "
             "spread them over the cores.",
-            stacklevel=_depth(),
+            stacklevel=stack_depth(),
         )
 
 
-def _depth() -> int:
-    """How far up the stack the first line is that is neither credo's nor the import system's."""
+def stack_depth() -> int:
+    """The stacklevel of the first frame that is neither credo's nor the import system's, for warnings of the caller."""
     frame, depth = sys._getframe(1), 1
     while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] in ("credo", "importlib"):
         frame, depth = frame.f_back, depth + 1
