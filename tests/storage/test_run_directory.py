@@ -19,7 +19,7 @@ from credo.core.network import Variables
 from credo.errors import ArtifactError, CredoError, InputError, Refusal
 from credo.storage import serialisation as codec
 from credo.storage.run_directory.read import open_run
-from credo.storage.run_directory.write import OWN
+from credo.storage.run_directory.write import FILES
 
 X = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)
 Y = np.sin(X[:, 0])
@@ -384,7 +384,7 @@ def test_a_full_disk_loses_nothing(saved, run, monkeypatch):
 
 
 def test_every_file_of_a_run_is_its_own(saved):
-    assert all(any(fnmatch(path.name, name) for name in OWN) for path in saved[1].iterdir())
+    assert all(any(fnmatch(path.name, name) for name in FILES) for path in saved[1].iterdir())
 
 
 @pytest.mark.parametrize("exchange", [True, False])

@@ -1,4 +1,4 @@
-"""What a mixture Σ_k w_k p_k says, from what its parts say: values [draw, …] of arrays of JAX or of NumPy.
+"""Functionals of a mixture Σ_k w_k p_k from those of its components: arrays [draw, …] of JAX or of NumPy.
 
 Exported predictors take this module along: NumPy alone will do.
 """
@@ -8,7 +8,7 @@ from typing import Any
 
 from credo.core.special import namespace
 
-MOST = 1e18  # of a count: distribution functions go no further
+MOST = 1e18  # the largest count: distribution functions go no further
 
 
 def average(values: Any, log_weights: Any) -> Any:
@@ -28,17 +28,17 @@ def moments_of(means: Any, variances: Any, log_weights: Any) -> dict[str, Any]:
 def class_summary_of(log_probs: Any, entropies: Any, log_weights: Any) -> dict[str, Any]:
     """p, Std_k[p_k], total entropy H[p], aleatoric E[H[p_k]] and epistemic H[p] − E[H[p_k]] ≥ 0 (G2)."""
     xp = namespace(log_probs, entropies, log_weights)
-    each = xp.exp(log_probs)
-    mean = xp.clip(average(each, log_weights), 0.0, 1.0)  # weights that were rounded sum to a little more than 1
-    std = xp.sqrt(average((each - mean) ** 2, log_weights))
-    total = -xp.xlogy(mean, mean).sum(-1)
-    noise = average(entropies, log_weights)
+    probs = xp.exp(log_probs)
+    mean = xp.clip(average(probs, log_weights), 0.0, 1.0)  # weights that were rounded sum to a little more than 1
+    std = xp.sqrt(average((probs - mean) ** 2, log_weights))
+    entropy = -xp.xlogy(mean, mean).sum(-1)
+    aleatoric = average(entropies, log_weights)
     # Mutual information as the mean KL[p_k‖p], which cannot come out negative by cancellation.
     log_mean = xp.logsumexp(log_probs + log_weights[:, None, None], axis=0)
-    divergence = xp.where(each > 0, each * (log_probs - log_mean), 0.0).sum(-1)
-    gained = xp.maximum(average(divergence, log_weights), 0.0)
+    divergence = xp.where(probs > 0, probs * (log_probs - log_mean), 0.0).sum(-1)
+    epistemic = xp.maximum(average(divergence, log_weights), 0.0)
     parts = {"mean": mean, "log_mean": log_mean, "probs_std": std}
-    return parts | {"entropy": total, "aleatoric": noise, "epistemic": gained}
+    return parts | {"entropy": entropy, "aleatoric": aleatoric, "epistemic": epistemic}
 
 
 def log_average(log_probs: Any, log_weights: Any) -> Any:
@@ -54,15 +54,15 @@ def count_quantile(below: Callable[[Any, Any], Any], mean: Any, spread: Any, lev
     can make them huge and leave the quantile small. Halves are equal in log(y + 2), so that huge ends cost few steps.
 
     Args:
-        below: tells where P(Y ≤ y) is below the level, from y and from where that is asked.
+        below: `below(y, asked)` is where P(Y ≤ y) < level; only entries that are asked for matter.
         mean, spread: the mixture's mean and standard deviation [n, k].
         level: the probability.
     """
     xp = namespace(mean, spread, level)
-    # One draw may go beyond all numbers: then nothing is known of the ends. A level may round to 1.
+    # One draw may overflow: then the ends are unknown. A level may round to 1.
     mean = xp.nan_to_num(mean, nan=MOST, posinf=MOST)
     spread = xp.maximum(xp.nan_to_num(spread, nan=xp.inf, posinf=xp.inf), 1e-6)
-    slack = 1.0 + 0.01 * spread + 1e-5 * mean  # what rounding may have moved the ends by
+    slack = 1.0 + 0.01 * spread + 1e-5 * mean  # how far rounding may have moved the ends
     low = xp.floor(xp.maximum(mean - spread * xp.sqrt((1.0 - level) / level) - slack, -1.0))
     high = xp.floor(xp.minimum(mean + spread * xp.sqrt(level / (1.0 - level)) + slack, MOST))
 

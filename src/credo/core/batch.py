@@ -25,23 +25,23 @@ class Batch(NamedTuple):
 
     @property
     def num_rows(self) -> jax.Array:
-        """Rows that are real."""
+        """The number of rows that are not padding."""
         return (self.weight > 0).sum().astype(self.weight.dtype)
 
     def without(self, left_out: Any) -> "Batch":
         """All rows but those of a mask [n]: they weigh nothing, and N is the number of the others."""
         if left_out is None:
             return self
-        gone = (left_out & (self.weight > 0)).sum()
-        return self._replace(weight=jnp.where(left_out, 0.0, self.weight), num_data=self.num_data - gone)
+        num_left_out = (left_out & (self.weight > 0)).sum()
+        return self._replace(weight=jnp.where(left_out, 0.0, self.weight), num_data=self.num_data - num_left_out)
 
     def total(self, per_row: jax.Array) -> jax.Array:
         """N/M Σ_m w_m v_m: the unbiased estimate of the sum over all data. The only place in credo that scales by N.
 
         M counts the real rows of the batch, not their weights: a ratio of weights would be biased.
         """
-        kept = jnp.where(self.weight > 0, self.weight * per_row, 0.0)
-        return self.num_data / jnp.maximum(self.num_rows, 1) * kept.sum()
+        weighted = jnp.where(self.weight > 0, self.weight * per_row, 0.0)
+        return self.num_data / jnp.maximum(self.num_rows, 1) * weighted.sum()
 
 
 def bucket(num_rows: int) -> int:
@@ -51,16 +51,16 @@ def bucket(num_rows: int) -> int:
 
 
 def pad_rows(rows: np.ndarray, length: int) -> np.ndarray:
-    """The rows with copies of the last one appended up to `length`: safe for every function that is so for real rows.
+    """Pad to `length` by repeating the last row: a function that is finite at real rows is finite at the padding.
 
-    Zeros would not be: a likelihood may take the logarithm of a target, and 0 · ∞ in a gradient is NaN.
+    Zeros are not safe: a likelihood may take the logarithm of a target, and 0 · ∞ in a gradient is NaN.
     """
     missing = length - len(rows)
     return rows if missing == 0 else np.concatenate([rows, np.repeat(rows[-1:], missing, axis=0)])
 
 
 def pad_weights(weight: np.ndarray, length: int) -> np.ndarray:
-    """Weights of padded rows: those that are appended weigh nothing."""
+    """Pad to `length` with zeros: padding weighs nothing."""
     return np.concatenate([weight, np.zeros(length - len(weight), weight.dtype)])
 
 

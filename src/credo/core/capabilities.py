@@ -1,7 +1,7 @@
 """What a network, a prior, a likelihood or a posterior may offer beyond its contract, and how methods ask for it.
 
-Each capability is a protocol: a part offers it by having the members, also a part of your own that derives from nothing
-of credo. `capability(part, kind)` gives the part back as one that offers `kind`, or None.
+Each capability is a protocol: a part offers it by having its members, even a part of your own that derives from nothing
+in credo. `capability(part, kind)` returns the part that offers `kind`, or None.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class Wrapper:
-    """A part around another part, which says itself what the two of them offer."""
+    """A part that wraps another part, and says what the two of them offer."""
 
     def offering(self, kind: type) -> Any:
         """The part that offers the capability: this one, the inner one, or None."""
@@ -48,7 +48,7 @@ def offers(part: Any, kind: type) -> bool:
 
 
 def capability(part: Any, kind: type[T]) -> T | None:
-    """The part, or the one that it is around, as one that offers the capability; None where neither does.
+    """The part itself, or the part that it wraps, where it offers the capability; None where neither does.
 
     Example:
         >>> import credo
@@ -68,17 +68,17 @@ def _defaults(kind: Any) -> Any:
 
 
 def ask(part: Any, kind: type[T]) -> T:
-    """The part that offers the capability, or one that has the capability's defaults."""
-    able = capability(part, kind)
-    return _defaults(kind) if able is None else able  # type: ignore[arg-type]
+    """The part that offers the capability, or an object with the capability's defaults."""
+    provider = capability(part, kind)
+    return _defaults(kind) if provider is None else provider  # type: ignore[arg-type]
 
 
 def required(part: Any, kind: type[T]) -> T:
-    """The same, refused with a sentence where neither offers it."""
-    able = capability(part, kind)
-    if able is None:
+    """The part that offers the capability; `Refusal` where none does."""
+    provider = capability(part, kind)
+    if provider is None:
         raise Refusal(f"This needs what a {type(part).__name__} does not offer: {', '.join(members(kind))}.")
-    return able
+    return provider
 
 
 # ---------------------------------------------------------------------------------------------------------- networks
@@ -274,14 +274,14 @@ class PredictingLikelihood(Protocol):
 
 
 class PartedLikelihood(Protocol):
-    """`over_draws(asked, params, outputs, *mapped)`: `asked(part, ν, f, …)` [K, …] of every draw by its own part, where
-    all arguments have a leading axis over draws.
+    """`over_draws(function, params, outputs, *mapped)`: `function(part, ν, f, …)` [K, …] with the part that each draw
+    belongs to; all arguments have a leading axis over draws.
 
-    Default: none; `asked` is then mapped over the draws of the one likelihood. Used by the mixture's functionals: most
-    draws then cost what their own part costs, not what all parts do.
+    Default: none; `function` is then mapped over the draws of the one likelihood. Used by the mixture's functionals: a
+    draw then costs what its part costs, not what all parts cost.
     """
 
-    def over_draws(self, asked: Any, params: PyTree, outputs: Outputs, *mapped: Any) -> Any: ...
+    def over_draws(self, function: Any, params: PyTree, outputs: Outputs, *mapped: Any) -> Any: ...
 
 
 # -------------------------------------------------------------------------------------------------------- posteriors

@@ -15,7 +15,7 @@ from credo.core.capabilities import PhasedMethod, offers
 from credo.errors import InputError
 
 SMALLEST, LARGEST = 1, 2**31 - 1
-MOST_NAMED = 8  # things that are wrong, in one sentence
+MOST_NAMED = 8  # problems in one sentence
 
 
 def whole(value: Any, name: str, least: int = SMALLEST, most: int = LARGEST) -> int:
@@ -75,31 +75,31 @@ def checked_path(value: Any, name: str) -> Any:
     raise InputError(f"{name} must be the path of a folder, got {_shown(value)}.")
 
 
-def a_word(value: Any, known: Collection[str], name: str) -> str:
-    """One of some words, or a sentence."""
-    if isinstance(value, str) and value in known:
+def a_word(value: Any, choices: Collection[str], name: str) -> str:
+    """One of these words, or a sentence."""
+    if isinstance(value, str) and value in choices:
         return value
-    raise InputError(f"Unknown {name} {_shown(value)}; choose one of {', '.join(known)}.")
+    raise InputError(f"Unknown {name} {_shown(value)}; choose one of {', '.join(choices)}.")
 
 
-def check_shapes(given: Mapping[str, Any], expected: Mapping[str, Any], whose: str, of: str = "the network") -> None:
+def check_shapes(shapes: Mapping[str, Any], expected: Mapping[str, Any], whose: str, of: str = "the network") -> None:
     """Raise one sentence with everything in which shapes by path differ.
 
     Args:
-        given, expected: path → shape.
-        whose: the arrays that were given, for the sentence.
-        of: what they should be the arrays of.
+        shapes, expected: path → shape.
+        whose: the name of the arrays in the sentence.
+        of: the name of what they should belong to.
     """
-    wrong = [path for path in sorted({*given, *expected}) if given.get(path) != expected.get(path)]
+    wrong = [path for path in sorted({*shapes, *expected}) if shapes.get(path) != expected.get(path)]
     if wrong:
-        said = [
-            f"'{path}' is lacking" if path not in given
+        problems = [
+            f"'{path}' is lacking" if path not in shapes
             else f"'{path}' is extra" if path not in expected
-            else f"'{path}' has shape {given[path]} in place of {expected[path]}"
+            else f"'{path}' has shape {shapes[path]} in place of {expected[path]}"
             for path in wrong[:MOST_NAMED]
         ]  # fmt: skip
         more = f", and {len(wrong) - MOST_NAMED} more" if len(wrong) > MOST_NAMED else ""
-        raise InputError(f"{whose} are not those of {of}: {', '.join(said)}{more}; give those of the same network.")
+        raise InputError(f"{whose} are not those of {of}: {', '.join(problems)}{more}; give those of the same network.")
 
 
 def checked_key(key: Any) -> Any:
@@ -182,8 +182,8 @@ def check_settings(thing: Any) -> None:
 
 def _rule(thing: Any, field: Any) -> Rule | None:
     declared = field.metadata.get("must")
-    own = type(thing).__module__.startswith("credo.")
-    return declared if declared is not None else RULES.get(field.name) if own else None
+    built_in = type(thing).__module__.startswith("credo.")
+    return declared if declared is not None else RULES.get(field.name) if built_in else None
 
 
 def _types(cls: type) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What likelihoods say of y given the network's outputs f, in formulas of arrays of JAX or of NumPy.
+"""Densities of targets y given the network's outputs f, for arrays of JAX or of NumPy.
 
 η is the logarithm of a mean count, z = (y − centre)/σ. Exported predictors take this module along: NumPy alone will do.
 """
@@ -38,7 +38,7 @@ def student_t_log_prob(z: Any, log_sigma: Any, df: Any) -> Any:
     return (-0.5 * (df + 1) * xp.log1p(z * z / df) - log_norm).sum(-1)
 
 
-def positive_place(outputs: Any, offset: Any) -> Any:
+def positive_location(outputs: Any, offset: Any) -> Any:
     """f + offset between f = −20 and 10, and beyond the logarithm of what grows linearly, or shrinks like 1/f."""
     xp = namespace(outputs)
     above, below = xp.maximum(outputs - POSITIVE_TOP, 0), xp.maximum(POSITIVE_BOTTOM - outputs, 0)
@@ -46,7 +46,7 @@ def positive_place(outputs: Any, offset: Any) -> Any:
 
 
 def positive_slope(outputs: Any) -> Any:
-    """d place/df: 1 between f = −20 and 10."""
+    """d location/df: 1 between f = −20 and 10."""
     xp = namespace(outputs)
     return 1 / (1 + xp.maximum(outputs - POSITIVE_TOP, 0) + xp.maximum(POSITIVE_BOTTOM - outputs, 0))
 
@@ -186,7 +186,7 @@ def categorical_entropy(outputs: Any) -> Any:
 
 
 def mislabelled_log_probs(outputs: Any, logit: Any) -> Any:
-    """log of (1 − ε) softmax(f)_c + ε/C [.., C] with logit ε given."""
+    """log of (1 − ε) softmax(f)_c + ε/C [.., C] from logit ε."""
     xp = namespace(outputs, logit)
     right = log_sigmoid(-logit) + xp.log_softmax(outputs, axis=-1)
     return xp.logaddexp(right, log_sigmoid(logit) - xp.log(float(outputs.shape[-1])))

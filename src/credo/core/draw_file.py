@@ -20,7 +20,7 @@ WRITE_BYTES = 2**26  # rows that are put together at once
 
 
 class Stretch(NamedTuple):
-    """Bytes of a file, and what they are."""
+    """A range of bytes of a file, with its digest."""
 
     start: int
     stop: int
@@ -31,13 +31,14 @@ class DrawFile:
     """Rows of bytes, one for each draw: the arrays [member, ...] of that draw one after another.
 
     One file, not one for each array: a block of draws is one write, a piece of draws one read, and networks of many
-    arrays do not use up the files that a process may open. Nothing is ever cut off: a row that is written again after a
-    resume gets the bits that it had, so a memory map of the file stays true.
+    arrays do not use up the files that a process may open. The file is never truncated: a row that is written again
+    after a resume gets the bits that it had, so a memory map of the file stays true.
 
     Args:
         like: arrays [member, any number of draws, ...] that say shapes and types.
-        path: where; None is a file without a name, which is gone when nobody looks at it any more, even after a kill.
-        count: rows that are already there.
+        path: where to write; None is a file without a name, which the system removes after its last use, even after a
+            kill.
+        count: rows that the file has already.
     """
 
     def __init__(self, like: Sequence[np.ndarray], path: Path | None = None, count: int = 0):
@@ -46,8 +47,8 @@ class DrawFile:
         sizes = [dtype.itemsize * math.prod(shape) for dtype, shape in self._parts]
         ends = np.cumsum([0] + [-(-size // ALIGNED) * ALIGNED for size in sizes])
         self._slices = [slice(int(a), int(a) + size) for a, size in zip(ends, sizes)]
-        self._row = int(ends[-1])
-        self._path, self._told, self._digest = path, count, hashlib.sha256()
+        self._row_bytes = int(ends[-1])
+        self._path, self._synced, self._digest = path, count, hashlib.sha256()
         self._folder = cache_folder().parent / "draws" if path is None else path.parent
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
@@ -55,13 +56,13 @@ class DrawFile:
         except OSError as error:
             raise self._refused(error) from error
         weakref.finalize(self, self._file.close)
-        if os.fstat(self._file.fileno()).st_size < count * self._row:
+        if os.fstat(self._file.fileno()).st_size < count * self._row_bytes:
             raise ArtifactError(f"The file {path} is damaged: it has fewer than {count} draws; fit again.")
 
     @property
     def at_once(self) -> int:
         """Rows that are put together at once."""
-        return max(1, WRITE_BYTES // max(1, self._row))
+        return max(1, WRITE_BYTES // max(1, self._row_bytes))
 
     def append(self, draws: Sequence[np.ndarray]) -> None:
         """Write draws [member, draw, ...] at the end; where that fails, those before stay."""
@@ -77,36 +78,35 @@ class DrawFile:
         self.count, self._digest = self.count + total, digest
 
     def _rows(self, draws: Sequence[np.ndarray]) -> np.ndarray:
-        rows = np.zeros((draws[0].shape[1], self._row), np.uint8)
+        rows = np.zeros((draws[0].shape[1], self._row_bytes), np.uint8)
         for x, where in zip(draws, self._slices):
             flat = np.ascontiguousarray(np.swapaxes(x, 0, 1)).reshape(len(rows), math.prod(x.shape) // len(rows))
             rows[:, where] = flat.view(np.uint8)
         return rows
 
-    def _write(self, rows: np.ndarray, place: int) -> None:
-        self._file.seek(place * self._row)
-        left = rows.data.cast("B")
-        while left:  # the system may take less than all at once
-            left = left[self._file.write(left) :]
+    def _write(self, rows: np.ndarray, first: int) -> None:
+        self._file.seek(first * self._row_bytes)
+        rest = rows.data.cast("B")
+        while rest:  # the system may take less than all at once
+            rest = rest[self._file.write(rest) :]
 
     def sync(self) -> Stretch:
-        """Hand everything to the disk, because a checkpoint is about to count on it; gives what is new since the last
-        call."""
+        """Flush to disk, because a checkpoint is about to name these rows; returns what is new since the last call."""
         os.fsync(self._file.fileno())
-        new = Stretch(self._told * self._row, self.count * self._row, self._digest.hexdigest())
-        self._told, self._digest = self.count, hashlib.sha256()
+        new = Stretch(self._synced * self._row_bytes, self.count * self._row_bytes, self._digest.hexdigest())
+        self._synced, self._digest = self.count, hashlib.sha256()
         return new
 
-    def tell_again(self) -> None:
-        """Let the next `sync` give everything; where the file was removed, write it again from what is still open."""
-        self._told, self._digest = 0, hashlib.sha256()
+    def rewind_sync(self) -> None:
+        """Let the next `sync` return everything; a file that was removed is written again from the open descriptor."""
+        self._synced, self._digest = 0, hashlib.sha256()
         if self._path is not None and not self._path.exists():
             try:
                 self._copy_to(self._path)
             except OSError as error:
                 raise self._refused(error) from error
         self._file.seek(0)
-        left = self.count * self._row
+        left = self.count * self._row_bytes
         while left and (piece := self._file.read(min(left, WRITE_BYTES))):
             self._digest.update(piece)
             left -= len(piece)
@@ -121,7 +121,7 @@ class DrawFile:
 
     def draws(self) -> list[np.ndarray]:
         """Read-only memory maps [member, draw, ...] of the draws so far; they outlive this object and the file."""
-        table = np.memmap(self._file, np.uint8, "r", shape=(self.count, self._row))
+        table = np.memmap(self._file, np.uint8, "r", shape=(self.count, self._row_bytes))
         return [
             np.swapaxes(table[:, where].view(dtype).reshape(self.count, *shape), 0, 1)
             for (dtype, shape), where in zip(self._parts, self._slices)

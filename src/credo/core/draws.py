@@ -44,16 +44,16 @@ def function_draws(key: jax.Array, fit: Any, inputs: PyTree, num: int | None = N
     starts, model = range(0, rows, width), fit.model
     posterior = fit.posterior.joint_at(block(start) for start in starts)
     if ask(posterior, StoredPosterior).on_disk:
-        made: Any = disk_outputs(key, posterior, model, [partial(block, s) for s in starts], num)
+        parts: Any = disk_outputs(key, posterior, model, [partial(block, s) for s in starts], num)
     else:
         posterior = jax.device_put(posterior)
-        made = (member_outputs(key, posterior, model, block(s), num) for s in starts)
-    values, rest = [], None
-    for start, draws in zip(starts, made):
+        parts = (member_outputs(key, posterior, model, block(s), num) for s in starts)
+    values, shared = [], None
+    for start, draws in zip(starts, parts):
         values.append(np.asarray(draws.values[:, :, : rows - start]))
-        rest = rest or jax.tree.map(np.asarray, (draws.likelihood, draws.log_weights))
-    assert rest is not None
-    return Draws(np.concatenate(values, 2), *rest)  # type: ignore[arg-type]
+        shared = shared or jax.tree.map(np.asarray, (draws.likelihood, draws.log_weights))
+    assert shared is not None
+    return Draws(np.concatenate(values, 2), *shared)  # type: ignore[arg-type]
 
 
 def log_likelihood_draws(key: jax.Array, fit: Any, inputs: PyTree, targets: Any, num: int | None = None) -> np.ndarray:
@@ -67,20 +67,20 @@ def log_likelihood_draws(key: jax.Array, fit: Any, inputs: PyTree, targets: Any,
     starts = range(0, rows, width)
     posterior = fit.posterior.joint_at(block(start) for start in starts)
 
-    def at(part: Any, start: int, num: int | None) -> jax.Array:
+    def evaluate(part: Any, start: int, num: int | None) -> jax.Array:
         y = pad_rows(canonical[start : start + width], width)
         return _log_likelihood(key, part, fit.model, block(start), y, num)
 
     if ask(posterior, StoredPosterior).on_disk:
-        made: Any = in_pieces(partial(at, num=None), posterior, num, starts)
+        parts: Any = in_pieces(partial(evaluate, num=None), posterior, num, starts)
     else:
         posterior = jax.device_put(posterior)
-        made = (at(posterior, start, num) for start in starts)
-    return np.concatenate([np.asarray(x[:, :, : rows - start]) for start, x in zip(starts, made)], 2)
+        parts = (evaluate(posterior, start, num) for start in starts)
+    return np.concatenate([np.asarray(x[:, :, : rows - start]) for start, x in zip(starts, parts)], 2)
 
 
 def check_targets(fit: Any, targets: Any) -> None:
-    """A sentence where targets have other columns than those of the fit; a likelihood checks classes itself."""
+    """Raise where targets have other columns than those of the fit; a likelihood checks classes itself."""
     if fit.model.likelihood.kind != "classes":
         check_columns(np.shape(targets), math.prod(fit.target_shape))
 

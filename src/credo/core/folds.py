@@ -1,4 +1,4 @@
-"""Folds of rows, by chance or of whole groups."""
+"""Folds of rows, at random or by group."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def even_folds(rows: int, count: int, seed: int, units: Any = None) -> list[np.ndarray]:
-    """Places of the rows of each fold, by chance and of sizes that differ by one at most; units are not cut.
+    """Row indices of each fold, at random; sizes differ by one at most, and units stay together.
 
     Args:
         rows: how many.
@@ -25,8 +25,9 @@ def even_folds(rows: int, count: int, seed: int, units: Any = None) -> list[np.n
 
 
 def group_folds(groups: Any, folds: int, seed: int) -> list[np.ndarray]:
-    """Places of the rows of each fold, where no group is cut: the largest group first, each to the fold that has the
-    fewest rows. There are as many folds as groups where these are fewer.
+    """Row indices of each fold, with groups kept together: largest first, each goes to the fold with the fewest rows.
+
+    There are as many folds as groups where these are fewer.
 
     Args:
         groups: the group of each row.
@@ -40,8 +41,8 @@ def group_folds(groups: Any, folds: int, seed: int) -> list[np.ndarray]:
     _, codes, sizes = np.unique(np.asarray(groups), return_inverse=True, return_counts=True)
     order = np.random.default_rng(seed).permutation(len(sizes))
     order = order[np.argsort(-sizes[order], kind="stable")]
-    full, home = np.zeros(min(folds, len(sizes)), int), np.zeros(len(sizes), int)
+    fold_sizes, fold_of_group = np.zeros(min(folds, len(sizes)), int), np.zeros(len(sizes), int)
     for group in order:
-        home[group] = full.argmin()
-        full[home[group]] += sizes[group]
-    return [np.flatnonzero(home[codes] == fold) for fold in range(len(full))]
+        fold_of_group[group] = fold_sizes.argmin()
+        fold_sizes[fold_of_group[group]] += sizes[group]
+    return [np.flatnonzero(fold_of_group[codes] == fold) for fold in range(len(fold_sizes))]

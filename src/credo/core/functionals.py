@@ -1,4 +1,4 @@
-"""What is read off the summary of a predictive distribution, on the scale of the targets, and as columns of a table.
+"""Functionals of a predictive distribution on the scale of the targets, and as columns of a table.
 
 Exported predictors take this module along: NumPy alone will do.
 """
@@ -102,9 +102,9 @@ class Functionals(abc.ABC):
 
 def _sum_of_others(probs: np.ndarray) -> np.ndarray:
     """Σ_{d≠c} p_d of every class c [n, C]: 1 − p_c has no digits left where p_c is near 1."""
-    none = np.zeros_like(probs[..., :1])
-    before = np.concatenate([none, np.cumsum(probs[..., :-1], -1)], -1)
-    after = np.concatenate([none, np.cumsum(probs[..., :0:-1], -1)], -1)[..., ::-1]
+    zero = np.zeros_like(probs[..., :1])
+    before = np.concatenate([zero, np.cumsum(probs[..., :-1], -1)], -1)
+    after = np.concatenate([zero, np.cumsum(probs[..., :0:-1], -1)], -1)[..., ::-1]
     return before + after
 
 
@@ -134,12 +134,12 @@ def prediction_columns(
 
 def _class_columns(predictive: Any, labels: Sequence[Any] | None) -> dict[str, np.ndarray]:
     probs = predictive.probs
-    named = list(range(probs.shape[1])) if labels is None else list(labels)
-    if len(named) != probs.shape[1]:
-        raise InputError(f"There are {probs.shape[1]} classes to name, got {len(named)} labels.")
-    text = any(isinstance(label, str) for label in named)
-    columns = {"label": np.array(named, dtype=object if text else None)[probs.argmax(1)]}
-    columns |= {f"p_{label}": probs[:, i] for i, label in enumerate(named)}
+    names = list(range(probs.shape[1])) if labels is None else list(labels)
+    if len(names) != probs.shape[1]:
+        raise InputError(f"There are {probs.shape[1]} classes to name, got {len(names)} labels.")
+    has_text = any(isinstance(label, str) for label in names)
+    columns = {"label": np.array(names, dtype=object if has_text else None)[probs.argmax(1)]}
+    columns |= {f"p_{label}": probs[:, i] for i, label in enumerate(names)}
     return columns | {
         "entropy": predictive.entropy(),
         "aleatoric_entropy": predictive.aleatoric,

@@ -29,10 +29,10 @@ def log_gamma_from(normals: jax.Array, log_uniforms: jax.Array, shape: Any) -> j
     d = jnp.where(small, shape + 1, shape) - 1 / 3
     root = 1 + normals / jnp.sqrt(9 * d)
     log_v = 3 * jnp.log(jnp.where(root > 0, root, 1.0))
-    good = (root > 0) & (log_uniforms[:TRIES] < 0.5 * normals**2 + d * (1 - jnp.exp(log_v) + log_v))
-    first = jnp.where(good.any(0), jnp.argmax(good, axis=0), TRIES - 1)
-    chosen = jnp.take_along_axis(log_v, first[None], axis=0)[0]
-    return jnp.log(d) + chosen + jnp.where(small, log_uniforms[TRIES] / shape, 0.0)
+    accepted = (root > 0) & (log_uniforms[:TRIES] < 0.5 * normals**2 + d * (1 - jnp.exp(log_v) + log_v))
+    first = jnp.where(accepted.any(0), jnp.argmax(accepted, axis=0), TRIES - 1)
+    log_v_first = jnp.take_along_axis(log_v, first[None], axis=0)[0]
+    return jnp.log(d) + log_v_first + jnp.where(small, log_uniforms[TRIES] / shape, 0.0)
 
 
 def open_uniform(key: jax.Array, shape: tuple[int, ...], dtype: Any) -> jax.Array:

@@ -11,7 +11,7 @@ from credo.core.typing import Entries, Outputs, PerRow, PyTree, Scalar, Targets
 
 @runtime_checkable
 class Likelihood(Protocol):
-    """p(y | f, ν) with outputs f [n, out] and own unconstrained parameters ν (noise, dispersion; a dict, maybe empty).
+    """p(y | f, ν) with outputs f [n, out] and unconstrained parameters ν (noise, dispersion; a dict, maybe empty).
 
     `kind` is "real" (y is [n, k]), "classes" (y is [n], class indices) or "counts" (y is [n, k]). What else a
     likelihood may offer is in `credo.core.capabilities`.

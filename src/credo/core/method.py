@@ -40,12 +40,12 @@ class Phase:
 
 
 def main_phase(phases: tuple[Phase, ...]) -> int:
-    """The place of the phase that the user's steps, epochs or budget count."""
+    """Index of the phase whose length the user's steps, epochs or budget set."""
     return next((i for i, phase in enumerate(phases) if phase.main), len(phases) - 1)
 
 
 class Info(NamedTuple):
-    """What a step tells: scalar metrics and, in phases that keep draws, a draw."""
+    """What a step reports: scalar metrics and, in phases that keep draws, a draw."""
 
     metrics: dict[str, jax.Array]
     draw: PyTree = None
@@ -61,10 +61,10 @@ class Method(ABC):
     default_steps: Any = 1000  # steps of the last phase when the user gives none
     lockstep: Any = True  # False: steps differ in length, so members run one after another per device
     step_field: ClassVar[str | None] = None  # the hyper-parameter that is lowered when a step turns non-finite
-    several_starts: ClassVar[bool] = False  # True: needs a fresh start for every member, a given one is refused
+    several_starts: ClassVar[bool] = False  # True: every member needs a fresh start; a start from the user is refused
     members: Any = 1  # chains or ensemble members
     over: Any = "auto"  # how members are mapped: "vmap", "map", "devices" or "auto"
-    parts: Any = ()  # methods that run one after another in its place, each started where the one before ended
+    parts: Any = ()  # methods that run instead, one after another, each from where the one before ended
     precision: ClassVar[str] = "float32"  # "float64": the loop runs it in a local double-precision context
 
     def prepare(self, model: Model) -> tuple[Model, list[str]]:
@@ -121,7 +121,7 @@ class Method(ABC):
 
 
 class PartsMethod(Method):
-    """A method that is no more than its `parts`: the loop runs those in its place."""
+    """A method that is only its `parts`: the loop runs those instead."""
 
     def _in_parts(self, *_: Any) -> Any:
         raise TypeError(f"{type(self).__name__} runs as its parts.")

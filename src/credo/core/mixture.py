@@ -43,8 +43,8 @@ def average(values: jax.Array, draws: Flat) -> jax.Array:
     return averages.average(values, draws.log_weights)
 
 
-def each_draw(likelihood: Any, asked: Callable[..., jax.Array], draws: Flat, *mapped: jax.Array) -> jax.Array:
-    """`asked(likelihood, ν_k, f_k, …)` of every draw [K, …], `mapped` having its axis, too.
+def each_draw(likelihood: Any, function: Callable[..., jax.Array], draws: Flat, *mapped: jax.Array) -> jax.Array:
+    """`function(likelihood, ν_k, f_k, …)` of every draw [K, …]; `mapped` has the axis over draws, too.
 
     Example:
         >>> from credo.likelihoods import gaussian
@@ -52,10 +52,10 @@ def each_draw(likelihood: Any, asked: Callable[..., jax.Array], draws: Flat, *ma
         >>> each_draw(gaussian(0.1), lambda one, params, f: one.mean(params, f), draws).shape
         (3, 2, 1)
     """
-    able = capability(likelihood, PartedLikelihood)
-    if able is not None:
-        return able.over_draws(asked, draws.params, draws.outputs, *mapped)
-    return jax.vmap(partial(asked, likelihood))(draws.params, draws.outputs, *mapped)
+    parted = capability(likelihood, PartedLikelihood)
+    if parted is not None:
+        return parted.over_draws(function, draws.params, draws.outputs, *mapped)
+    return jax.vmap(partial(function, likelihood))(draws.params, draws.outputs, *mapped)
 
 
 def means_of(likelihood: Any, draws: Flat) -> jax.Array:
@@ -82,7 +82,7 @@ def log_probs_of(likelihood: Any, draws: Flat, targets: jax.Array) -> jax.Array:
 
 
 def peaks_of(likelihood: Any, draws: Flat, targets: jax.Array) -> jax.Array:
-    """log p(y_k | f_k, ν_k) [K, n] at y of each draw's own [K, n, k]."""
+    """log p(y_k | f_k, ν_k) [K, n] at another y for each draw [K, n, k]."""
     return each_draw(likelihood, lambda one, params, f, y: one.log_prob(params, f, y), draws, targets)
 
 
@@ -121,21 +121,21 @@ def quantile(likelihood: Likelihood, draws: Flat, level: jax.Array) -> jax.Array
     def below(y: jax.Array, _: Any = None) -> jax.Array:
         return cdf(likelihood, draws, y) < level
 
-    found = moments(likelihood, draws)
+    summary = moments(likelihood, draws)
     if likelihood.kind != "counts":
-        return _quantile_of_reals(below, jnp.zeros_like(found["mean"]))
-    spread = jnp.sqrt(found["aleatoric"] + found["epistemic"])
-    return averages.count_quantile(below, found["mean"], spread, level)
+        return _quantile_of_reals(below, jnp.zeros_like(summary["mean"]))
+    spread = jnp.sqrt(summary["aleatoric"] + summary["epistemic"])
+    return averages.count_quantile(below, summary["mean"], spread, level)
 
 
 def _quantile_of_reals(below: Below, like: jax.Array) -> jax.Array:
     """Bisection over all floating-point numbers up to 10³⁰ in their order, as whole numbers: right to the last digit.
 
-    A bracket from mean and spread would be too wide where one draw extrapolates: then the steps are too long for the
-    others. The CDF (slow to compile for some likelihoods) stands in the program once.
+    A bracket from mean and spread would be too wide where one draw extrapolates. The CDF (slow to compile for some
+    likelihoods) stands in the program once.
     """
-    whole: Any = jnp.int32 if like.dtype.itemsize == 4 else jnp.int64
-    lowest = jnp.iinfo(whole).min
+    integers: Any = jnp.int32 if like.dtype.itemsize == 4 else jnp.int64
+    lowest = jnp.iinfo(integers).min
 
     def at(order: jax.Array) -> jax.Array:
         # The bits of a negative number are those of its size and the sign.
@@ -143,11 +143,11 @@ def _quantile_of_reals(below: Below, like: jax.Array) -> jax.Array:
 
     def halve(_: Any, ends: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         low, high = ends
-        middle = (low >> 1) + (high >> 1) + (low & high & 1)  # their sum may be beyond all whole numbers
+        middle = (low >> 1) + (high >> 1) + (low & high & 1)  # their sum may overflow
         lower = below(at(middle))
         return jnp.where(lower, middle, low), jnp.where(lower, high, middle)
 
-    top = jax.lax.bitcast_convert_type(jnp.full_like(like, 1e30), whole)
+    top = jax.lax.bitcast_convert_type(jnp.full_like(like, 1e30), integers)
     return at(jax.lax.fori_loop(0, 8 * like.dtype.itemsize, halve, (-top, top))[1])
 
 
@@ -156,9 +156,9 @@ def sample(likelihood: Likelihood, draws: Flat, key: jax.Array, num: int, chunk:
     """`num` draws of y for every input [num, n, k] ([num, n] for classes): one θ for all chunks, noise of their own."""
     key_pick, key_noise = jax.random.split(key)
     key_noise = jax.random.fold_in(key_noise, chunk)
-    pick = jax.random.categorical(key_pick, draws.log_weights, shape=(num,))
+    indices = jax.random.categorical(key_pick, draws.log_weights, shape=(num,))
 
     def one(k: jax.Array, index: jax.Array) -> jax.Array:
         return likelihood.sample(k, jax.tree.map(lambda x: x[index], draws.params), draws.outputs[index])
 
-    return jax.lax.map(lambda pair: one(*pair), (jax.random.split(key_noise, num), pick))
+    return jax.lax.map(lambda pair: one(*pair), (jax.random.split(key_noise, num), indices))

@@ -40,7 +40,7 @@ class Model:
     fixed: PyTree = leaf(default=None)  # parameters held at these values, None where they are free
 
     def __post_init__(self) -> None:
-        # JAX rebuilds models with arrays, tracers and placeholders as leaves: those are looked at in `checked_model`.
+        # JAX rebuilds models with arrays, tracers and placeholders as leaves; `checked_model` looks at those.
         if isinstance(self.temperature, int | float | str):
             positive(self.temperature, "temperature")
 
@@ -56,13 +56,13 @@ class Model:
         return Variables(self.free(params), network.state)
 
     def free(self, params: PyTree) -> PyTree:
-        """The parameters that are random: None (no leaf at all) stands where a value is fixed."""
+        """The parameters that are random: None, which is no leaf, replaces those that are fixed."""
         if self.fixed is None:
             return params
         return jax.tree.map(lambda held, x: x if held is None else None, self.fixed, params, is_leaf=_is_none)
 
     def complete(self, params: PyTree) -> PyTree:
-        """All parameters: the fixed ones put back in their places."""
+        """All parameters, the fixed ones included."""
         if self.fixed is None:
             return params
         return jax.tree.map(lambda held, x: x if held is None else held, self.fixed, params, is_leaf=_is_none)
@@ -176,7 +176,7 @@ def _lacking(part: Any, needed: Sequence[str]) -> str | None:
 
 
 def inferring(model: Model) -> tuple[Model, list[str]]:
-    """The model as samplers see it: points that others learn are under their prior, and a sentence says so."""
+    """The model as samplers see it, with learned points under their default prior, and a note on that."""
     if not model.likelihood.point:
         return model, []
     what = ask(model.likelihood, NamedLikelihood).learns
@@ -184,9 +184,9 @@ def inferring(model: Model) -> tuple[Model, list[str]]:
 
 
 def at_mode(model: Model) -> list[str]:
-    """What a method says that takes inferred parameters of the likelihood at their mode."""
-    said = f"The {ask(model.likelihood, NamedLikelihood).learns} is taken at its mode; its own spread is left out."
-    return [said] if has_posterior(model.likelihood) else []
+    """The note of a method that takes inferred parameters of the likelihood at their mode."""
+    note = f"The {ask(model.likelihood, NamedLikelihood).learns} is taken at its mode; its own spread is left out."
+    return [note] if has_posterior(model.likelihood) else []
 
 
 def _is_none(x: Any) -> bool:

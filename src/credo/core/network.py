@@ -16,7 +16,7 @@ class Variables(NamedTuple):
 
 
 class ParamInfo(NamedTuple):
-    """Facts about one parameter array, told by its layer and never guessed from its shape.
+    """Facts about one parameter array, stated by its layer and never guessed from its shape.
 
     kind: "kernel", "bias", "scale", "embedding" or "other". fan_in/fan_out: None where the layer has none. input_axis:
     the axis of a kernel along which the layer's inputs (units, channels) lie; None where there is no single one.

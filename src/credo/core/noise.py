@@ -19,7 +19,7 @@ def normal(key: jax.Array, shape: tuple[int, ...], dtype: Any = jnp.float32) -> 
 
     `jax.random.normal` computes one block of the threefry cipher for each number, so that parts of an array can be
     made on different devices, and throws half of the block away. Here both words are used: the cipher is most of the
-    time of a Langevin step. Other types and other kinds of keys are JAX's own.
+    time of a Langevin step. Other types and other kinds of keys go to JAX.
     """
     if THREEFRY is None or dtype != jnp.float32 or str(jax.random.key_impl(key)) != "threefry2x32":
         return jax.random.normal(key, shape, dtype)

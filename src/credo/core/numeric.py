@@ -1,4 +1,4 @@
-"""Users' arrays on their way to JAX: converted on the host, where a number that does not fit is seen."""
+"""Users' arrays for JAX: converted on the host, where overflow is noticed."""
 
 import numbers
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from credo.errors import InputError
 
 PIECE_BYTES = 2**26  # of a memory map, looked at in one go
 LARGEST = float(np.finfo(np.float32).max)
-KEPT = tuple(np.dtype(name) for name in ("float32", "int8", "int16", "int32", "uint8", "uint16", "uint32"))
+NATIVE_TYPES = tuple(np.dtype(name) for name in ("float32", "int8", "int16", "int32", "uint8", "uint16", "uint32"))
 
 
 class Mapped:
@@ -49,14 +49,14 @@ def is_mapped(x: Any) -> bool:
 
 def host_arrays(tree: PyTree, what: str = "Inputs") -> PyTree:
     """`host_array` of every array of a tree; a list of numbers, or of such lists, is one array."""
-    found = jax.tree.map(lambda x: host_array(x, what), tree, is_leaf=_is_rows)
-    if not jax.tree.leaves(found):
+    arrays = jax.tree.map(lambda x: host_array(x, what), tree, is_leaf=_is_rows)
+    if not jax.tree.leaves(arrays):
         raise InputError(f"{what} hold no arrays, got {type(tree).__name__}; give an array or a tree of them.")
-    return found
+    return arrays
 
 
 def host_array(x: Any, what: str = "Inputs", *, finite: bool = True) -> Any:
-    """Numbers as JAX holds them in single precision, or a sentence; JAX itself would let them wrap around in silence.
+    """Numbers as JAX holds them in single precision, or a sentence; JAX itself would let them overflow silently.
 
     Integers (tokens, pixels) keep their type, and are int32 where they have 64 bits and fit; all else is float32.
     Arrays that are of such a type already are not copied, and memory maps are converted when they are read.
@@ -72,7 +72,7 @@ def host_array(x: Any, what: str = "Inputs", *, finite: bool = True) -> Any:
     """
     if isinstance(x, Mapped):
         return x
-    array = _plain(x, what)
+    array = _as_numeric(x, what)
     target = _target(array, what, finite)
     if array.dtype == target:
         return array
@@ -93,8 +93,8 @@ def host_floats(x: Any, what: str) -> np.ndarray:
 
 
 def host_targets(likelihood: Any, targets: Any) -> np.ndarray:
-    """Targets as the likelihood wants them, in a type that JAX holds; whether NaN may be among them is its say."""
-    return np.asarray(host_array(likelihood.prepare(_made(targets, "Targets")), "Targets", finite=False))
+    """Targets as the likelihood wants them, in a type of JAX; the likelihood decides whether NaN is allowed."""
+    return np.asarray(host_array(likelihood.prepare(_as_array(targets, "Targets")), "Targets", finite=False))
 
 
 def refuse_masked(x: Any, what: str) -> None:
@@ -105,16 +105,16 @@ def refuse_masked(x: Any, what: str) -> None:
 
 def host_doubles(x: Any, what: str) -> np.ndarray:
     """Numbers as an array of doubles, or a sentence; NaN stays."""
-    return np.asarray(_plain(x, what)).astype(np.float64)
+    return np.asarray(_as_numeric(x, what)).astype(np.float64)
 
 
 def has_nan(tree: PyTree) -> bool:
     """Is any number of a tree of arrays, which may lie on disk, not a number?"""
     kinds = [(x, x.dtype if is_array(x) else type(x)) for x in jax.tree.leaves(tree)]
     floats = [x for x, kind in kinds if jax.dtypes.issubdtype(kind, np.floating)]
-    found = any(bool(np.isnan(piece).any()) for x in floats for piece in _pieces(np.asarray(x)))
+    result = any(bool(np.isnan(piece).any()) for x in floats for piece in _pieces(np.asarray(x)))
     release(tree)
-    return found
+    return result
 
 
 def _is_rows(x: Any) -> bool:
@@ -126,7 +126,7 @@ def _is_rows(x: Any) -> bool:
     return x is None or isinstance(x, numbers.Number | str | bytes | np.generic)
 
 
-def _made(x: Any, what: str) -> np.ndarray:
+def _as_array(x: Any, what: str) -> np.ndarray:
     """An array of whatever type."""
     if x is None:
         raise InputError(f"{what} are missing: got None.")
@@ -137,20 +137,20 @@ def _made(x: Any, what: str) -> np.ndarray:
         raise InputError(f"{what} do not make one array of numbers; give rows of equal length.") from None
 
 
-def _plain(x: Any, what: str) -> np.ndarray:
+def _as_numeric(x: Any, what: str) -> np.ndarray:
     """An array of a NumPy number type."""
-    array = _made(x, what)
+    array = _as_array(x, what)
     if array.dtype.kind == "O":
-        return _unboxed(array, what)
+        return _from_objects(array, what)
     if array.dtype.kind in "fiub":
         return array
     if jax.dtypes.issubdtype(array.dtype, np.floating):  # bfloat16 and its like, which NumPy does not know
         return array.astype(np.float32)
-    wanted = "take real and imaginary parts as columns" if array.dtype.kind == "c" else "encode them as numbers"
-    raise InputError(f"{what} must be numeric, got dtype {array.dtype}; {wanted}.")
+    advice = "take real and imaginary parts as columns" if array.dtype.kind == "c" else "encode them as numbers"
+    raise InputError(f"{what} must be numeric, got dtype {array.dtype}; {advice}.")
 
 
-def _unboxed(array: np.ndarray, what: str) -> np.ndarray:
+def _from_objects(array: np.ndarray, what: str) -> np.ndarray:
     """Python's numbers (of any size, `Decimal`, `Fraction`) as doubles; missing ones are NaN."""
     for entry in array.flat:
         real = isinstance(entry, numbers.Number) and not isinstance(entry, complex | np.complexfloating)
@@ -158,7 +158,7 @@ def _unboxed(array: np.ndarray, what: str) -> np.ndarray:
             raise InputError(f"{what} must be numeric, got {_shown(entry)} among them; encode it as a number.")
     try:
         missing = [not isinstance(entry, numbers.Number | np.bool_) for entry in array.flat]
-        values = [np.nan if gone else float(entry) for gone, entry in zip(missing, array.flat)]
+        values = [np.nan if is_missing else float(entry) for is_missing, entry in zip(missing, array.flat)]
     except (OverflowError, ValueError, ArithmeticError):
         raise InputError(f"{what} hold a number beyond double precision (1.8e308); divide that column.") from None
     return np.array(values, np.float64).reshape(array.shape)
@@ -175,7 +175,7 @@ def _target(array: np.ndarray, what: str, finite: bool) -> np.dtype:
     """The type in which JAX takes the array; looks at every number where some might not do."""
     if array.dtype.kind in "iu":
         native = array.dtype.newbyteorder("=")
-        if native in KEPT:
+        if native in NATIVE_TYPES:
             return native
         return np.dtype(np.int32 if _fits(array) else np.float32)
     if array.dtype.kind == "f":

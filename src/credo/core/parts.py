@@ -1,4 +1,4 @@
-"""Some of the weights of a distribution: by path, for marginals and for weights that are drawn anew."""
+"""Arrays of a network selected by path, for marginals and for weights that are replaced."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,16 +14,16 @@ from credo.errors import InputError, Refusal
 Arrays = Mapping[str, Any]
 
 
-def chosen(tree: PyTree, select: Select) -> dict[str, Any]:
+def select_arrays(tree: PyTree, select: Select) -> dict[str, Any]:
     """The network's arrays that the globs match, as `{"network": {path: array}}`."""
     arrays = by_paths(tree["network"])
-    found = {path: x for path, x in arrays.items() if matches(path, select)}
-    if not found:
+    selection = {path: x for path, x in arrays.items() if matches(path, select)}
+    if not selection:
         raise InputError(f"No weight's path matches {select!r}; for example '{next(iter(arrays))}' is one.")
-    return {"network": found}
+    return {"network": selection}
 
 
-def replaced(tree: PyTree, values: Arrays) -> PyTree:
+def replace_arrays(tree: PyTree, values: Arrays) -> PyTree:
     """The tree (leading axis: member) with the network's arrays at these paths replaced, the same for every member."""
 
     def one(path: Any, x: Any) -> Any:

@@ -21,24 +21,23 @@ def mapping(x: Any) -> mmap.mmap | None:
 
 
 def release(*trees: PyTree) -> None:
-    """Give the pages of read memory maps back: pages that were looked at count as memory until somebody says so."""
+    """Give the pages of read memory maps back: the kernel counts them as memory until then."""
     leaves = [x for x in jax.tree.leaves(trees) if isinstance(x, np.ndarray) and not x.flags.writeable]
-    found = {id(m): m for m in map(mapping, leaves) if m is not None}
+    maps = {id(m): m for m in map(mapping, leaves) if m is not None}
     if hasattr(mmap, "MADV_DONTNEED"):
-        for one in found.values():
+        for one in maps.values():
             one.madvise(mmap.MADV_DONTNEED)
 
 
 def read(tree: PyTree, *index: Sequence[int] | np.ndarray) -> PyTree:
-    """Copies of the entries at these places of the leading axes, each axis with its own list."""
+    """Copies of the entries at these indices of the leading axes, one list for each axis."""
     copies = jax.tree.map(lambda x: np.asarray(x)[np.ix_(*index)], tree)
     release(tree)
     return copies
 
 
 def extent(x: np.ndarray) -> int:
-    """Bytes from the first number of an array to its last. Where it lies on disk between others, so much may become
-    resident when it is read: the kernel maps what is around a page, too.
+    """Bytes from the first number of an array to its last: all that may become resident when a part of a file is read.
 
     Example:
         >>> extent(np.zeros((10, 100))[:, :2])
@@ -60,9 +59,9 @@ def columns(x: np.ndarray, index: np.ndarray) -> np.ndarray:
 
 
 class Piece(NamedTuple):
-    """Some members and draws of a posterior, in memory, and their place among those that were asked for.
+    """Some members and draws of a posterior, in memory, and their position among those that were asked for.
 
-    The posterior may be longer than its place: all pieces have one shape, so that they share one program.
+    The posterior may be longer than its slices: all pieces have one shape, so that they share one program.
     """
 
     posterior: Any
@@ -74,14 +73,14 @@ def pieces(posterior: Any, num: int | None) -> Iterator[Piece]:
     """About `num` stored draws of a posterior on disk: several whole members at a time, or parts of one."""
     members, draws = posterior.num_draws(num)
     index = posterior.chosen(num)
-    one = max(1, posterior.draw_bytes)
-    side_by_side = _even(members, PIECE_BYTES // (one * draws))
-    step = _even(draws, PIECE_BYTES // one)
+    draw_bytes = max(1, posterior.draw_bytes)
+    side_by_side = _even(members, PIECE_BYTES // (draw_bytes * draws))
+    step = _even(draws, PIECE_BYTES // draw_bytes)
     for m in range(0, members, side_by_side):
-        who = np.minimum(np.arange(m, m + side_by_side), members - 1)
+        member_index = np.minimum(np.arange(m, m + side_by_side), members - 1)
         for d in range(0, draws, step):
-            where = np.minimum(np.arange(d, d + step), draws - 1)
-            part = posterior.part(who, index[where])
+            draw_index = np.minimum(np.arange(d, d + step), draws - 1)
+            part = posterior.part(member_index, index[draw_index])
             yield Piece(part, slice(m, min(m + side_by_side, members)), slice(d, min(d + step, draws)))
 
 
@@ -99,15 +98,15 @@ def in_pieces(
     results: list[PyTree] = [None] * len(blocks)
     for piece in pieces(posterior, num):
         part = jax.device_put(piece.posterior)
-        place = (piece.members, piece.draws)
+        index = (piece.members, piece.draws)
         for i, block in enumerate(blocks):
-            made = jax.tree.map(np.asarray, function(part, block))
+            values = jax.tree.map(np.asarray, function(part, block))
             if results[i] is None:
-                results[i] = jax.tree.map(lambda x: np.empty((*shape, *x.shape[2:]), x.dtype), made)
-            jax.tree.map(partial(_put, place), results[i], made)
+                results[i] = jax.tree.map(lambda x: np.empty((*shape, *x.shape[2:]), x.dtype), values)
+            jax.tree.map(partial(_put, index), results[i], values)
     return results
 
 
-def _put(place: tuple[slice, slice], whole: np.ndarray, part: np.ndarray) -> None:
-    members, draws = (s.stop - s.start for s in place)
-    whole[place] = part[:members, :draws]
+def _put(index: tuple[slice, slice], target: np.ndarray, part: np.ndarray) -> None:
+    members, draws = (s.stop - s.start for s in index)
+    target[index] = part[:members, :draws]

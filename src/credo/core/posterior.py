@@ -16,7 +16,7 @@ from credo.core.tree import size
 from credo.core.typing import PyTree
 from credo.errors import Refusal
 
-OFFSET = 0.618034  # near no simple fraction: rounding would decide between neighbours of equal weight
+OFFSET = 0.618034  # near no simple fraction, where rounding would decide between neighbours of equal weight
 
 
 class Draws(NamedTuple):
@@ -55,17 +55,17 @@ class WeightPosterior(Card):
     def _facts(self) -> dict[str, str]:
         one = jax.eval_shape(lambda q: q.draw(jax.random.key(0), 0, 0).params, self)
         stored = "made afresh" if self.available is None else f"{self.available:,} of each"
-        place = " (on disk)" if self.on_disk else ""
+        storage = " (on disk)" if self.on_disk else ""
         weights = {} if self.log_weights is None else {"weights": "weighted"}
         return {
-            "members": some(self.members, "member"), "draws": f"draws {stored}{place}",
+            "members": some(self.members, "member"), "draws": f"draws {stored}{storage}",
             "parameters": some(size(one), "parameter"),
         } | weights  # fmt: skip
 
     def __repr__(self) -> str:
-        # JAX puts markers in place of leaves while it takes trees apart, and may want to print such a thing.
-        whole = all(is_array(x) for x in jax.tree.leaves(self))
-        return super().__repr__() if whole else fields_in_short(self)
+        # JAX puts markers in place of leaves while it flattens trees, and may print them.
+        complete = all(is_array(x) for x in jax.tree.leaves(self))
+        return super().__repr__() if complete else fields_in_short(self)
 
     @property
     def members(self) -> int:
@@ -111,28 +111,30 @@ class WeightPosterior(Card):
         return self.members, per_member
 
     def chosen(self, num: int | None) -> Any:
-        """Places of the stored draws that are taken of each chain: evenly spaced, without replacement. Where draws are
-        weighted and not all are asked for, evenly along Σ w instead, so that heavy ones come more than once (systematic
-        resampling; Kitagawa, 1996)."""
+        """Indices of the stored draws that are taken of each chain: evenly spaced, without replacement.
+
+        Where draws are weighted and not all are asked for, evenly along Σ w instead, so that heavy ones come more than
+        once (systematic resampling; Kitagawa, 1996).
+        """
         _, draws = self.num_draws(num)
         stored = draws if self.available is None else self.available
         if self.log_weights is not None and draws < stored:
-            return _systematic(self._by_place(), draws)
+            return _systematic(self._pooled_log_weights(), draws)
         return np.minimum((np.arange(draws) * stored + stored - 1) // draws, stored - 1)
 
     def chosen_weights(self, num: int | None) -> jax.Array | None:
         """Normalised log weights of the draws that are taken [member, draw]; None where all weigh the same. Draws that
-        were taken by weight weigh the same, but where chains differ at one place."""
+        were taken by weight weigh the same, unless chains differ at one index."""
         if self.log_weights is None:
             return None
         chosen = self.chosen(num)
         weights = jnp.asarray(self.log_weights)[:, chosen]
         if len(chosen) < self.log_weights.shape[1]:
-            weights = weights - self._by_place()[chosen]
+            weights = weights - self._pooled_log_weights()[chosen]
         return weights - jax.scipy.special.logsumexp(weights)
 
-    def _by_place(self) -> jax.Array:
-        """log Σ w over chains at each place [draw]: every chain gives its draws of the same places."""
+    def _pooled_log_weights(self) -> jax.Array:
+        """log Σ w over chains at each index [draw]: every chain gives its draws of the same indices."""
         return jax.scipy.special.logsumexp(jnp.asarray(self.log_weights), axis=0)
 
     def _plan(self, key: jax.Array, num: int | None) -> tuple[jax.Array, jax.Array, jax.Array]:
@@ -154,11 +156,11 @@ class WeightPosterior(Card):
         if weights is None:
             return self.draws(*self._plan(key, num)).params
         key_pick, key_draw = jax.random.split(key)
-        # By the distribution function: Gumbel noise would take one number for every pair of a draw wanted and one kept.
+        # By the distribution function: Gumbel noise would need one number for every pair of a wanted and a stored draw.
         shares = jnp.exp(weights.ravel() - weights.max())
-        pick = jax.random.choice(key_pick, shares.size, (num,), p=shares)
-        where = (pick // weights.shape[1], pick % weights.shape[1])
-        return self.draws(jax.random.split(key_draw, num), *where).params
+        flat_index = jax.random.choice(key_pick, shares.size, (num,), p=shares)
+        index = (flat_index // weights.shape[1], flat_index % weights.shape[1])
+        return self.draws(jax.random.split(key_draw, num), *index).params
 
     def outputs(self, key: jax.Array, model: Model, inputs: PyTree, num: int | None) -> Draws:
         """f(x) under draws of the weights, made and used one group at a time so that weights never pile up."""
@@ -184,7 +186,7 @@ def _one_program(posterior: WeightPosterior, key: jax.Array, num: int) -> PyTree
 
 
 def _systematic(log_weights: jax.Array, num: int) -> Any:
-    """Places where Σ w passes the shares (j + c)/num of its end, j = 0 … num − 1; on the host unless it is traced."""
+    """Indices where Σ w passes (j + c)/num of its end, j = 0 … num − 1; on the host unless it is traced."""
     total = jnp.cumsum(jnp.exp(log_weights - log_weights.max()))
-    places = jnp.searchsorted(total, (jnp.arange(num) + OFFSET) / num * total[-1])
-    return places if isinstance(places, jax.core.Tracer) else np.asarray(places)
+    indices = jnp.searchsorted(total, (jnp.arange(num) + OFFSET) / num * total[-1])
+    return indices if isinstance(indices, jax.core.Tracer) else np.asarray(indices)

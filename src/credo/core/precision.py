@@ -1,8 +1,8 @@
-"""In which precision programs run: what they ask for, never what the global flag says.
+"""Programs run in the precision that they ask for, whatever the global flag says.
 
 Under `jax_enable_x64` a constant without a type, a sum over booleans or a fresh normal is a double, and one of them in
-the state of a loop is another type than the loop began with. So every border where users come in says its precision:
-results are the same bits with the flag and without it, and programs are shared.
+a loop's state changes its type. So every public entry says its precision: results are the same bits with the flag and
+without it, and programs are shared.
 """
 
 from collections.abc import Callable

@@ -51,8 +51,8 @@ def disk_outputs(
     """`outputs` of a posterior on disk, NumPy arrays. Blocks are functions that give inputs: every draw is read once,
     and inputs once for each piece of draws."""
     weights = posterior.chosen_weights(num)
-    made = in_pieces(lambda part, block: member_outputs(key, part, model, block(), None), posterior, num, blocks)
-    return [draws._replace(log_weights=weights) for draws in made]
+    parts = in_pieces(lambda part, block: member_outputs(key, part, model, block(), None), posterior, num, blocks)
+    return [draws._replace(log_weights=weights) for draws in parts]
 
 
 def predict(
@@ -106,7 +106,7 @@ def predict(
     shape = shapes.outputs.shape
     per_row = 4 * shape[0] * shape[2]
     width = max(1, min(width, CHUNK_BYTES // per_row))
-    kept: dict[int, Flat] = {}
+    cache: dict[int, Flat] = {}
     # Draws on disk are read once for a group of chunks, for all of them where they fit.
     fits = per_row * -(-rows // width) * width <= memory
     group = width * max(1, (memory if fits else memory // 2) // (per_row * width)) if lazily else width
@@ -125,26 +125,26 @@ def predict(
     def chunks() -> Iterator[tuple[slice, Flat]]:
         for first in range(0, rows, group):
             starts = range(first, min(first + group, rows), width)
-            missing = [start for start in starts if start not in kept]
-            made = dict(zip(missing, compute(missing))) if missing else {}
+            missing = [start for start in starts if start not in cache]
+            new = dict(zip(missing, compute(missing))) if missing else {}
             for start in starts:
-                draws = made.pop(start) if start in made else kept[start]
-                if start not in kept and per_row * width * (len(kept) + 1) <= memory:
-                    kept[start] = draws = jax.device_put(draws)
+                draws = new.pop(start) if start in new else cache[start]
+                if start not in cache and per_row * width * (len(cache) + 1) <= memory:
+                    cache[start] = draws = jax.device_put(draws)
                 yield slice(start, min(start + width, rows)), draws
 
-    columns = _own_columns(model.likelihood, shapes, fit.target_shape)
+    columns = _target_columns(model.likelihood, shapes, fit.target_shape)
     return Predictive(model.likelihood, chunks, rows, flat=fit.target_shape == (), columns=columns)
 
 
-def _own_columns(likelihood: Any, shapes: Flat, target_shape: tuple[int, ...]) -> int | None:
-    """Numbers in one target where they are not those of its mean, such as (time, event); None where they are."""
+def _target_columns(likelihood: Any, shapes: Flat, target_shape: tuple[int, ...]) -> int | None:
+    """Numbers in one target where its mean has fewer, such as (time, event); None where they are as many."""
     if likelihood.kind == "classes":
         return None
-    given = (
+    shapes_of_draw = (
         jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), x) for x in (shapes.params, shapes.outputs)
     )
-    mean, columns = jax.eval_shape(likelihood.mean, *given), math.prod(target_shape)
+    mean, columns = jax.eval_shape(likelihood.mean, *shapes_of_draw), math.prod(target_shape)
     return None if mean.shape[-1] == columns else columns
 
 
@@ -152,10 +152,10 @@ def checked_inputs(fit: Any, inputs: PyTree) -> PyTree:
     """The inputs as NumPy arrays of the shapes that the fit was trained on, or a sentence."""
     arrays = host_arrays(inputs)
     structures: Any = [jax.tree.structure(t, is_leaf=is_shape) for t in (arrays, fit.input_shape)]
-    given, wanted = structures
-    if given != wanted:
-        got, expected = (str(x).removeprefix("PyTreeDef(").removesuffix(")") for x in (given, wanted))
-        raise InputError(f"The model was trained on inputs {expected} (each * an array), got {got}.")
+    structure, expected = structures
+    if structure != expected:
+        got, wanted = (str(x).removeprefix("PyTreeDef(").removesuffix(")") for x in (structure, expected))
+        raise InputError(f"The model was trained on inputs {wanted} (each * an array), got {got}.")
     jax.tree.map(_check_shape, arrays, fit.input_shape, is_leaf=is_shape)
     counts = sorted({len(x) for x in jax.tree.leaves(arrays)})
     if len(counts) > 1:

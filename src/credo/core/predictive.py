@@ -1,4 +1,4 @@
-"""The predictive distribution at some inputs: a true mixture, with its uncertainty taken apart."""
+"""The predictive distribution at some inputs: a mixture over draws, with its uncertainty decomposed."""
 
 import itertools
 import math
@@ -83,7 +83,7 @@ class Predictive(Functionals, Card):
 
     # ------------------------------------------------------------------ helpers
     def _each(self, function: Callable[..., Any], *per_row: Any) -> Any:
-        """Apply a function of (likelihood, draws, rows of arrays…) to every chunk and put the results together."""
+        """Apply a function of (likelihood, draws, rows of arrays…) to every chunk, and concatenate the results."""
         parts = []
         for rows, draws in self._chunks():
             count = rows.stop - rows.start
@@ -107,8 +107,8 @@ class Predictive(Functionals, Card):
 
     @cached_property
     def _summary(self) -> dict[str, np.ndarray]:
-        found = self._each(mixture.class_summary if self.kind == "classes" else mixture.moments)
-        wrong = int(np.isnan(found["mean"]).reshape(self._rows, -1).any(1).sum())
+        summary = self._each(mixture.class_summary if self.kind == "classes" else mixture.moments)
+        wrong = int(np.isnan(summary["mean"]).reshape(self._rows, -1).any(1).sum())
         if wrong:
             warnings.warn(
                 f"Predictions are NaN at {wrong} of {self._rows} inputs: the weights hold NaN, or these inputs are too "
@@ -116,7 +116,7 @@ class Predictive(Functionals, Card):
                 RuntimeWarning,
                 stacklevel=4,
             )
-        return found
+        return summary
 
     # ------------------------------------------------------------------ the distribution
     def log_prob(self, targets: Any) -> np.ndarray:
@@ -228,7 +228,7 @@ class Predictive(Functionals, Card):
 
 
 def check_columns(shape: tuple[int, ...], columns: int) -> None:
-    """A sentence where targets of this shape are not so many numbers for each row.
+    """Raise where targets of this shape are not so many numbers for each row.
 
     One column would broadcast against several outputs, and several columns against one.
     """

@@ -112,6 +112,8 @@ def prior_predictive(
     return _as_prior(predict(key, prior, arrays, num_samples=num_samples, memory=memory))
 
 
-def _as_prior(given: Predictive) -> PriorPredictive:
-    chunks: Callable[[], Any] = given._chunks
-    return PriorPredictive(given.likelihood, chunks, len(given), given._flat, given._shift, given._scale)
+def _as_prior(predictive: Predictive) -> PriorPredictive:
+    chunks: Callable[[], Any] = predictive._chunks
+    return PriorPredictive(
+        predictive.likelihood, chunks, len(predictive), predictive._flat, predictive._shift, predictive._scale
+    )

@@ -1,7 +1,7 @@
-"""Compiled programs in this process: how many there are, and letting go of them before a limit of the system.
+"""Compiled programs in this process: counted, and released before a limit of the system is reached.
 
 On a CPU every compiled program is some fifty memory mappings. Linux allows a process `vm.max_map_count` of them, 65,530
-by default, and the compiler aborts the process where it gets no more. Nothing is lost with a program that is let go:
+by default, and the compiler aborts the process where it gets no more. Nothing is lost with a program that is released:
 the next call traces it again and finds the compiled code in the cache on disk.
 """
 
@@ -78,7 +78,7 @@ def tidy(share: float = SHARE) -> bool:
     _last = load()
     if not _last.over(share):
         return False
-    for function in _own():
+    for function in _credo_functions():
         function.clear_cache()
         _last = load()
         if not _last.over(LEFT * share):
@@ -88,9 +88,9 @@ def tidy(share: float = SHARE) -> bool:
     return True
 
 
-def _own() -> list[Any]:
+def _credo_functions() -> list[Any]:
     """credo's compiled functions that hold programs, those with most of them first."""
     modules = [module for name, module in list(sys.modules.items()) if name.partition(".")[0] == "credo" and module]
     values = {id(v): v for module in modules for v in list(vars(module).values()) if hasattr(v, "clear_cache")}
-    found = [v for v in values.values() if hasattr(v, "_cache_size") and v._cache_size() > 0]
-    return sorted(found, key=lambda v: -v._cache_size())
+    functions = [v for v in values.values() if hasattr(v, "_cache_size") and v._cache_size() > 0]
+    return sorted(functions, key=lambda v: -v._cache_size())

@@ -1,4 +1,4 @@
-"""What objects say of themselves on one line, and as a small table in a notebook: sizes, never the arrays."""
+"""One-line representations of objects, and small tables for notebooks: sizes, never the arrays."""
 
 import dataclasses
 from abc import ABC, abstractmethod
@@ -31,12 +31,12 @@ def short(value: Any) -> str:
 
 def fields_in_short(item: Any) -> str:
     """The repr of a dataclass, with arrays by their shapes."""
-    told = (f"{f.name}={short(vars(item)[f.name])}" for f in dataclasses.fields(item) if f.repr)
-    return f"{type(item).__qualname__}({', '.join(told)})"
+    fields = (f"{f.name}={short(vars(item)[f.name])}" for f in dataclasses.fields(item) if f.repr)
+    return f"{type(item).__qualname__}({', '.join(fields)})"
 
 
 class Card(ABC):
-    """An object that says a few facts of itself: `_facts` gives name → value, for one line and for a table."""
+    """An object that shows a few facts: `_facts` gives name → value, for one line and for a table."""
 
     @abstractmethod
     def _facts(self) -> dict[str, str]: ...
@@ -75,7 +75,12 @@ def name_of(thing: Any) -> str:
 
 
 def _array(value: Any) -> str:
-    known = not isinstance(value, jax.core.Tracer) and isinstance(value, np.ndarray | np.generic | jax.Array)
-    if known and jax.dtypes.issubdtype(value.dtype, np.number) and int(np.prod(value.shape)) <= FEW and value.ndim < 2:
+    concrete = not isinstance(value, jax.core.Tracer) and isinstance(value, np.ndarray | np.generic | jax.Array)
+    if (
+        concrete
+        and jax.dtypes.issubdtype(value.dtype, np.number)
+        and int(np.prod(value.shape)) <= FEW
+        and value.ndim < 2
+    ):
         return repr(np.asarray(value).tolist()) if value.ndim else f"{np.asarray(value).item():.6g}"
     return f"{value.dtype}[{', '.join(map(str, value.shape))}]"

@@ -27,8 +27,7 @@ HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 
 
 def namespace(*arrays: Any) -> Any:
-    """What computes with these: NumPy where all are its arrays or plain numbers, else JAX; each with SciPy's special
-    functions and `while_loop`."""
+    """NumPy where all are its arrays or plain numbers, else JAX; with SciPy's special functions and `while_loop`."""
     return NUMPY if all(isinstance(x, np.ndarray | np.generic | float | int) for x in arrays) else _jax()
 
 
@@ -98,7 +97,7 @@ def gammaincc(a: Any, x: Any) -> Any:
 
 
 def betainc(a: Any, b: Any, x: Any, y: Any) -> Any:
-    """I_x(a, b) with y = 1 − x given apart, because its digits are lost when x is near 1."""
+    """I_x(a, b) with y = 1 − x as an argument, because its digits are lost when x is near 1."""
     xp = namespace(a, b, x, y)
     low, high = xp.minimum(a, b), xp.maximum(a, b)
     normal, exact = low >= BETA_NORMAL, high <= BETA_LIMIT

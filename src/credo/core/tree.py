@@ -60,7 +60,7 @@ def struct(cls: type[T]) -> type[T]:
 
 
 def field_values(item: Any) -> dict[str, Any]:
-    """The fields of a dataclass by name, as they are: `dataclasses.asdict` would take apart what is in them, too."""
+    """The fields of a dataclass by name, as they are: `dataclasses.asdict` would convert nested ones, too."""
     return {field.name: getattr(item, field.name) for field in dataclasses.fields(item)}
 
 

@@ -93,18 +93,23 @@ class OneParameter(ABC):
     "inferred" under N(prior_loc, prior_scale²) on the scale of `params[path]`."""
 
     path: ClassVar[str]  # of ν in the parameters
-    argument: ClassVar[str]  # of the builder that decides on it
+    field: ClassVar[str]  # that holds the mode
     prior_loc: Any
     prior_scale: Any
 
     @property
-    @abstractmethod
+    def argument(self) -> str:
+        """The builder's argument that decides on the mode."""
+        return self.field
+
+    @property
     def mode(self) -> str:
         """ "known", "learned" or "inferred"."""
+        return vars(self)[self.field]
 
-    @abstractmethod
     def inferring(self) -> Self:
         """The same likelihood with a learned ν put under its prior."""
+        return dataclasses.replace(self, **{self.field: "inferred"}) if self.point else self  # type: ignore[type-var]
 
     @abstractmethod
     def start(self, targets: jax.Array, weight: jax.Array) -> jax.Array:
@@ -149,7 +154,7 @@ class ScaleNoise(OneParameter):
     """y = f + σ ε with one σ for each entry of y.
 
     noise: "known" (σ = scale), "learned" (a point) or "inferred" (log σ ~ N(prior_loc, prior_scale²), or σ ~
-    scale_prior where that is given).
+    scale_prior where there is one).
     """
 
     noise: str = "learned"
@@ -160,12 +165,7 @@ class ScaleNoise(OneParameter):
 
     kind = "real"
     path = "log_scale"
-    argument = "noise"
-
-    @property
-    def mode(self) -> str:
-        """What is said of σ."""
-        return self.noise
+    field = "noise"
 
     def prepare(self, targets: np.ndarray) -> np.ndarray:
         """Finite numbers [n, k]."""
@@ -185,10 +185,6 @@ class ScaleNoise(OneParameter):
     def _draw(self, key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
         return super()._draw(key, shape) if self.scale_prior is None else self.scale_prior.sample(key, shape)
 
-    def inferring(self) -> Self:
-        """The same likelihood with a learned σ put under its prior."""
-        return dataclasses.replace(self, noise="inferred") if self.point else self
-
     def exported(self, params: PyTree) -> tuple[dict[str, Any], dict[str, Any]]:
         """Arrays that the NumPy predictor needs: σ."""
         return {}, {"scale": self.sigma(params)}
@@ -202,7 +198,7 @@ class ScaleNoise(OneParameter):
         return jnp.exp(self.log_sigma(params))
 
 
-def known_or(value: float | str, name: str) -> tuple[str, float | None]:
+def mode_and_value(value: float | str, name: str) -> tuple[str, float | None]:
     """A builder's positive number, "learned" or "inferred" as (mode, number), e.g. ("known", 0.1)."""
     if isinstance(value, str):
         if value not in ("learned", "inferred"):
@@ -227,13 +223,12 @@ def finite_number(value: float, name: str) -> float:
 
 def log_normal_parameters(prior_loc: float, prior_scale: float) -> tuple[float, float]:
     """The checked mean and standard deviation of a log-normal prior."""
-    if not isinstance(prior_loc, int | float | np.number) or not math.isfinite(prior_loc):
-        raise InputError(f"prior_loc must be a finite number, got {prior_loc!r}.")
+    loc = finite_number(prior_loc, "prior_loc")
     if not isinstance(prior_scale, int | float | np.number) or not 0 < prior_scale < math.inf:
         raise InputError(
             f"A prior needs a finite prior_loc and a positive prior_scale, got {prior_loc}, {prior_scale}."
         )
-    return float(prior_loc), float(prior_scale)
+    return loc, float(prior_scale)
 
 
 def real_targets(targets: np.ndarray, name: str) -> np.ndarray:
@@ -267,10 +262,10 @@ def class_targets(targets: np.ndarray, num_classes: int, name: str) -> np.ndarra
         array = array[:, 0]
     if array.ndim != 1:
         raise InputError(f"Class targets must have shape [rows] or [rows, 1], got {list(array.shape)}.")
-    good = (array >= 0) & (array < num_classes) & (np.floor(array) == array)
-    if not good.all():
+    valid = (array >= 0) & (array < num_classes) & (np.floor(array) == array)
+    if not valid.all():
         raise InputError(
-            f"Classes must be whole numbers from 0 to {num_classes - 1}, got {array[~good][0]}; "
+            f"Classes must be whole numbers from 0 to {num_classes - 1}, got {array[~valid][0]}; "
             "encode the labels, or correct the number of classes."
         )
     return array.astype(np.int32)

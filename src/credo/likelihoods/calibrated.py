@@ -1,4 +1,4 @@
-"""Likelihoods that rows outside of training have corrected: wider noise, cooler probabilities, more overdispersion.
+"""Likelihoods corrected by rows outside of training: wider noise, cooler probabilities, more overdispersion.
 
 The correction is part of the model, so whatever reads a fit (predictions, scores, decisions, files, exports) has it.
 """
@@ -104,8 +104,8 @@ class Stretched(Corrected):
 
     def log_prob(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
         """log p₀(m + (y − m)/s) − log s, summed over the entries of y."""
-        found = self.inner.log_prob(params, outputs, self._back(params, outputs, targets))
-        return found - jnp.log(jnp.broadcast_to(jnp.asarray(self.factor, found.dtype), targets.shape[-1:])).sum()
+        log_prob = self.inner.log_prob(params, outputs, self._back(params, outputs, targets))
+        return log_prob - jnp.log(jnp.broadcast_to(jnp.asarray(self.factor, log_prob.dtype), targets.shape[-1:])).sum()
 
     def mean(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """m."""
@@ -133,11 +133,11 @@ class Stretched(Corrected):
         inner = self.inner.curvature
 
         def curvature(params: PyTree, outputs: jax.Array) -> jax.Array:
-            found = inner(params, outputs)
-            places = self.inner.mean(params, outputs).shape[-1]
-            shrunk = jnp.broadcast_to(1.0 / jnp.asarray(self.factor, found.dtype), (places,))
-            each = jnp.concatenate([shrunk, jnp.ones(outputs.shape[-1] - places, found.dtype)])
-            return found * each[:, None] * each
+            fisher = inner(params, outputs)
+            num_locations = self.inner.mean(params, outputs).shape[-1]
+            scale = jnp.broadcast_to(1.0 / jnp.asarray(self.factor, fisher.dtype), (num_locations,))
+            scales = jnp.concatenate([scale, jnp.ones(outputs.shape[-1] - num_locations, fisher.dtype)])
+            return fisher * scales[:, None] * scales
 
         return curvature
 
@@ -183,7 +183,7 @@ class Tempered(Corrected, ClassLikelihood):
 class Overdispersed(Corrected):
     """Counts with the mean μ of the inner likelihood and s² times its variance: NB(μ, r'), 1/r' = (s² − 1)/μ + s²/r.
 
-    A variance below μ no such distribution has: where s² would make it so, y is Poisson.
+    No such distribution has a variance below μ: where s² would ask for one, y is Poisson.
 
     inner: `poisson` (1/r = 0) or `negative_binomial`; of any other likelihood of counts only mean and variance are
         kept, 1/r = (Var[y] − μ)/μ².

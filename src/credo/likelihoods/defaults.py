@@ -1,4 +1,4 @@
-"""The likelihood that a task gets when nobody says otherwise."""
+"""The default likelihood of a task."""
 
 import inspect
 

@@ -1,4 +1,4 @@
-"""A likelihood from one function: its log density. Moments, quantiles and draws are computed from that."""
+"""A likelihood from its log density: moments, quantiles and draws are computed from that."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,45 +14,45 @@ from credo.errors import InputError
 from credo.likelihoods.base import ClassLikelihood, NoParameters, class_targets, count_targets, real_targets
 
 LogProb = Callable[[jax.Array, jax.Array], jax.Array]
-Given = Callable[..., jax.Array] | None
-POINTS = 401  # of the rule; its places move to where the density is
-STEPS = 8  # of that move: each finds mass that is ten times as narrow
+Closed = Callable[..., jax.Array] | None
+POINTS = 401  # of the quadrature rule; they move to where the density is
+STEPS = 8  # of that move: each resolves mass that is ten times as narrow
 STRETCH = 6.0  # standard deviations inside of which half of the points lie
 KINDS = ("real", "counts", "classes")
 
 
 @struct
 class FromLogProb(NoParameters):
-    """p(y | f) as the user's function says it, for one number or count y a row; see `from_log_prob`."""
+    """p(y | f) from the user's function, for one number or count y a row; see `from_log_prob`."""
 
     density: LogProb
     outputs: int = 1
     kind: str = "real"
     support: tuple[float, float] = (-np.inf, np.inf)
-    mean_of: Given = None
-    variance_of: Given = None
-    cdf_of: Given = None
-    sample_of: Given = None
+    mean_of: Closed = None
+    variance_of: Closed = None
+    cdf_of: Closed = None
+    sample_of: Closed = None
 
     def prepare(self, targets: np.ndarray) -> np.ndarray:
         """Numbers inside the support, or whole numbers [n, 1]."""
-        found = (count_targets if self.kind == "counts" else real_targets)(targets, "FromLogProb")
+        array = (count_targets if self.kind == "counts" else real_targets)(targets, "FromLogProb")
         low, high = self.support
-        bad = found[(found < low) | (found > high)]
-        if bad.size or found.shape[1] != 1:
-            got = f"{bad[0]:g}" if bad.size else f"{found.shape[1]} a row"
+        bad = array[(array < low) | (array > high)]
+        if bad.size or array.shape[1] != 1:
+            got = f"{bad[0]:g}" if bad.size else f"{array.shape[1]} a row"
             raise InputError(f"from_log_prob takes one target a row, from {low:g} to {high:g}, got {got}.")
-        return found
+        return array
 
     def num_outputs(self, targets: Any) -> int:
-        """As the user said."""
+        """As the user set it."""
         return self.outputs
 
     def log_prob(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
         """log p(y | f) [n]."""
         return self.density(outputs, targets[..., 0])
 
-    def _place(self, z: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def _transform(self, z: jax.Array) -> tuple[jax.Array, jax.Array]:
         """y(z) for any real z, rising through the support, and log dy/dz."""
         low, high = self.support
         if np.isfinite(low) and np.isfinite(high):
@@ -64,60 +64,60 @@ class FromLogProb(NoParameters):
         return z, jnp.zeros_like(z)
 
     def _rule(self, outputs: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """Points y [J, n] and their shares of the mass: z = m + 6 s t/(1 − t²) at even t, with m and s those of the
-        mass, found step by step from a rule that sees all places."""
+        """Nodes y [J, n] and their masses: z = m + 6 s t/(1 − t²) at even t, with m and s the mean and the spread of
+        the mass in z, iterated from a rule that covers the whole line."""
         if self.kind == "counts":
             y = jnp.broadcast_to(jnp.arange(self.support[1] + 1.0)[:, None], (int(self.support[1]) + 1, len(outputs)))
-            return y, self._shares(outputs, y, 0.0)
+            return y, self._masses(outputs, y, 0.0)
         t = jnp.linspace(-1.0, 1.0, POINTS + 2, dtype=outputs.dtype)[1:-1, None]
         curve = STRETCH * t / (1 - t * t)
         slope = STRETCH * (1 + t * t) / (1 - t * t) ** 2
 
         def points(centre: jax.Array, scale: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
             z = centre + scale * curve
-            y, log_slope = self._place(z)
-            return z, y, self._shares(outputs, y, log_slope + jnp.log(slope))
+            y, log_slope = self._transform(z)
+            return z, y, self._masses(outputs, y, log_slope + jnp.log(slope))
 
-        def closer(_: int, at: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
-            z, _y, mass = points(*at)
+        def refine(_: int, state: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+            z, _y, mass = points(*state)
             centre = _sum(mass, z)
-            gaps = at[1] * _sum(mass, slope) * (2 / POINTS)  # between the points that have the mass
+            gaps = state[1] * _sum(mass, slope) * (2 / POINTS)  # between the points that have the mass
             return centre, jnp.maximum(jnp.sqrt(_sum(mass, (z - centre) ** 2)), gaps)
 
         start = jnp.zeros(len(outputs), outputs.dtype), jnp.full(len(outputs), 10.0, outputs.dtype)
-        return points(*jax.lax.fori_loop(0, STEPS, closer, start))[1:]
+        return points(*jax.lax.fori_loop(0, STEPS, refine, start))[1:]
 
-    def _shares(self, outputs: jax.Array, y: jax.Array, log_weights: Any) -> jax.Array:
-        """Of the mass [J, n], in sum 1."""
+    def _masses(self, outputs: jax.Array, y: jax.Array, log_weights: Any) -> jax.Array:
+        """The mass of each node [J, n], in sum 1."""
         values = jax.lax.map(lambda each: self.density(outputs, each), y) + log_weights
         return jax.nn.softmax(jnp.where(jnp.isfinite(values), values, -jnp.inf), 0)
 
     def mean(self, params: PyTree, outputs: jax.Array) -> jax.Array:
-        """E[y | f], as given or ∫ y p(y | f) dy."""
+        """E[y | f], in closed form or ∫ y p(y | f) dy."""
         if self.mean_of is not None:
             return self.mean_of(outputs)[:, None]
         y, mass = self._rule(outputs)
         return _sum(mass, y)[:, None]
 
     def variance(self, params: PyTree, outputs: jax.Array) -> jax.Array:
-        """Var[y | f], as given or by the same rule."""
+        """Var[y | f], in closed form or by the same rule."""
         if self.variance_of is not None:
             return self.variance_of(outputs)[:, None]
         y, mass = self._rule(outputs)
         return _sum(mass, (y - _sum(mass, y)) ** 2)[:, None]
 
     def cdf(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
-        """P(Y ≤ y | f), as given or by the same rule, linear between its points."""
+        """P(Y ≤ y | f), in closed form or by the same rule, linear between its points."""
         if self.cdf_of is not None:
             return self.cdf_of(outputs, targets[:, 0])[:, None]
         y, mass = self._rule(outputs)
         if self.kind == "counts":
             return jnp.where(y <= targets[:, 0], mass, 0).sum(0)[:, None]
-        at = jax.vmap(jnp.interp, (0, 1, 1))(targets[:, 0], y, jnp.cumsum(mass, 0) - 0.5 * mass)
-        return at[:, None]
+        levels = jax.vmap(jnp.interp, (0, 1, 1))(targets[:, 0], y, jnp.cumsum(mass, 0) - 0.5 * mass)
+        return levels[:, None]
 
     def sample(self, key: jax.Array, params: PyTree, outputs: jax.Array) -> jax.Array:
-        """One y for every row, as given or by the inverse of the distribution function."""
+        """One y for every row, in closed form or by the inverse of the distribution function."""
         if self.sample_of is not None:
             return self.sample_of(key, outputs)[:, None]
         y, mass = self._rule(outputs)
@@ -134,7 +134,7 @@ def _sum(mass: jax.Array, values: jax.Array) -> jax.Array:
 
 @struct
 class ClassesFromLogProb(ClassLikelihood):
-    """p(y = c | f) as the user's function says it; see `from_log_prob`."""
+    """p(y = c | f) from the user's function; see `from_log_prob`."""
 
     density: LogProb
     num_classes: int
@@ -145,7 +145,7 @@ class ClassesFromLogProb(ClassLikelihood):
         return class_targets(targets, self.num_classes, "FromLogProb")
 
     def num_outputs(self, targets: Any) -> int:
-        """As the user said."""
+        """As the user set it."""
         return self.outputs
 
     def log_prob(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
@@ -160,12 +160,13 @@ class ClassesFromLogProb(ClassLikelihood):
 
 def from_log_prob(
     log_prob: LogProb, num_outputs: int, kind: str = "real", *, support: tuple[float, float] | None = None,
-    num_classes: int | None = None, mean: Given = None, variance: Given = None, cdf: Given = None, sample: Given = None,
+    num_classes: int | None = None, mean: Closed = None, variance: Closed = None, cdf: Closed = None,
+    sample: Closed = None,
 ) -> FromLogProb | ClassesFromLogProb:  # fmt: skip
-    """A likelihood from its log density alone; curvature comes by autodiff, all else from the density by a rule.
+    """A likelihood from its log density; curvature comes by autodiff, all else from the density by quadrature.
 
-    What has a closed form is better given: a rule of some hundred points is slower and good to about 10⁻⁴. A function
-    is no data, so such a fit cannot be saved; that of a class of your own can.
+    Pass what has a closed form: quadrature with some hundred points is slower and good to about 10⁻⁴. A function is no
+    data, so such a fit cannot be saved; that of a class of your own can.
 
     Args:
         log_prob: log p(y | f) [n] of outputs f [n, num_outputs] and targets y [n], normalised in y, in JAX operations.
@@ -193,5 +194,5 @@ def from_log_prob(
     low, high = support or ((0.0, 1000.0) if kind == "counts" else (-np.inf, np.inf))
     if not low < high or (kind == "counts" and (low != 0 or not high < 2**20)):
         raise InputError(f"support is (smallest, largest), for counts (0, largest below 2²⁰), got ({low:g}, {high:g}).")
-    given = (mean, variance, cdf, sample)
-    return FromLogProb(log_prob, num_outputs, kind, (float(low), float(high)), *given)
+    closed_forms = (mean, variance, cdf, sample)
+    return FromLogProb(log_prob, num_outputs, kind, (float(low), float(high)), *closed_forms)

@@ -14,8 +14,8 @@ from credo.likelihoods.base import (
     OneParameter,
     diagonal,
     finite_number,
-    known_or,
     log_normal_parameters,
+    mode_and_value,
     spread,
     weighted_moments,
 )
@@ -39,12 +39,7 @@ class Gamma(PositiveOutput, OneParameter):
 
     learns = "shape"
     path = "log_shape"
-    argument = "shape"
-
-    @property
-    def mode(self) -> str:
-        """What is said of α."""
-        return self.shape
+    field = "shape"
 
     def num_outputs(self, targets: Any) -> int:
         """One log-mean for each entry of y."""
@@ -55,42 +50,38 @@ class Gamma(PositiveOutput, OneParameter):
         mean, variance = weighted_moments(targets, weight)
         return jnp.log(jnp.clip((mean - self.zero) ** 2 / jnp.maximum(variance, 1e-12), 0.5, 50.0))
 
-    def inferring(self) -> "Gamma":
-        """The same likelihood with a learned α put under its prior."""
-        return dataclasses.replace(self, shape="inferred") if self.point else self
-
     def stretched(self, factor: Any) -> "Gamma":
         """The same with standard deviations so many times as large: means stay."""
         return dataclasses.replace(self, factor=self.factor * factor)
 
     def log_shape(self, params: PyTree) -> jax.Array:
         """log α [k] (or a scalar)."""
-        given = params["log_shape"] if "log_shape" in params else jnp.log(self.value)
-        return given - 2 * jnp.log(self.factor)
+        log_shape = params["log_shape"] if "log_shape" in params else jnp.log(self.value)
+        return log_shape - 2 * jnp.log(self.factor)
 
     def log_prob(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
         """α log(α y/μ) − α y/μ − log y − log Γ(α), summed over the entries of y."""
-        each = gamma_log_prob(self.log_above(targets), self.place(outputs), self.log_shape(params))
+        each = gamma_log_prob(self.log_above(targets), self.location(outputs), self.log_shape(params))
         return self.inside(targets, each)
 
     def mean(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """zero + μ."""
-        return self.zero + jnp.exp(self.place(outputs))
+        return self.zero + jnp.exp(self.location(outputs))
 
     def variance(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """μ²/α."""
-        return jnp.exp(2 * self.place(outputs) - self.log_shape(params))
+        return jnp.exp(2 * self.location(outputs) - self.log_shape(params))
 
     def cdf(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
         """P(α, α y/μ), the regularised lower incomplete gamma function, and 0 up to zero."""
-        inside = gamma_cdf(self.log_above(targets), self.place(outputs), self.log_shape(params))
+        inside = gamma_cdf(self.log_above(targets), self.location(outputs), self.log_shape(params))
         return jnp.where(targets > self.zero, inside, 0)
 
     def sample(self, key: jax.Array, params: PyTree, outputs: jax.Array) -> jax.Array:
         """zero + μ G/α with G ~ Gamma(α, 1)."""
         log_shape = spread(self.log_shape(params), outputs)
-        drawn = log_gamma(key, jnp.exp(log_shape)).astype(outputs.dtype)
-        return self.zero + jnp.exp(self.place(outputs) + drawn - log_shape)
+        log_g = log_gamma(key, jnp.exp(log_shape)).astype(outputs.dtype)
+        return self.zero + jnp.exp(self.location(outputs) + log_g - log_shape)
 
     def exported(self, params: PyTree) -> tuple[dict[str, Any], dict[str, Any]]:
         """Settings and log α, for the NumPy predictor."""
@@ -130,4 +121,4 @@ def gamma(
         [[0.25]]
     """
     prior = log_normal_parameters(prior_loc, prior_scale)
-    return Gamma(*known_or(shape, "shape"), *prior, finite_number(zero, "zero"), finite_number(offset, "offset"))
+    return Gamma(*mode_and_value(shape, "shape"), *prior, finite_number(zero, "zero"), finite_number(offset, "offset"))

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from credo.core.densities import normal_log_prob
 from credo.core.tree import struct
 from credo.core.typing import PyTree
-from credo.likelihoods.base import ScaleNoise, diagonal, known_or, log_normal_parameters, spread
+from credo.likelihoods.base import ScaleNoise, diagonal, log_normal_parameters, mode_and_value, spread
 
 
 @struct
@@ -60,4 +60,4 @@ def gaussian(
         >>> gaussian(noise=0.1).noise
         'known'
     """
-    return Gaussian(*known_or(noise, "noise"), *log_normal_parameters(prior_loc, prior_scale), scale_prior)
+    return Gaussian(*mode_and_value(noise, "noise"), *log_normal_parameters(prior_loc, prior_scale), scale_prior)

@@ -1,6 +1,5 @@
 """Noise whose size is a function of the input and whose tails are as heavy as the data say."""
 
-import dataclasses
 from typing import Any
 
 import jax
@@ -14,8 +13,8 @@ from credo.errors import InputError
 from credo.likelihoods.base import (
     OneParameter,
     diagonal,
-    known_or,
     log_normal_parameters,
+    mode_and_value,
 )
 from credo.likelihoods.heteroscedastic import ScaleOutput, checked_floor
 from credo.likelihoods.variates import student_t_sample
@@ -38,20 +37,12 @@ class HeteroscedasticT(OneParameter, ScaleOutput):
 
     learns = "weight of the tails"
     path = "log_excess"
+    field = "tails"
     argument = "df"
-
-    @property
-    def mode(self) -> str:
-        """What is said of ν."""
-        return self.tails
 
     def start(self, targets: jax.Array, weight: jax.Array) -> jax.Array:
         """log(ν − 2) at the centre of its prior."""
         return jnp.full(targets.shape[1:], self.prior_loc, targets.dtype)
-
-    def inferring(self) -> "HeteroscedasticT":
-        """The same likelihood with a learned ν put under its prior."""
-        return dataclasses.replace(self, tails="inferred") if self.point else self
 
     def freedom(self, params: PyTree, dtype: Any = jnp.float32) -> jax.Array:
         """ν [k] (or a scalar), at most 10⁶: beyond, a Student-t is a normal in float32."""
@@ -114,7 +105,7 @@ def heteroscedastic_t(
         >>> heteroscedastic_t(df=5.0).df
         5.0
     """
-    tails, value = known_or(df, "df")
+    tails, value = mode_and_value(df, "df")
     if value is not None and value <= LEAST:
         raise InputError(f"df must be above 2, where the noise has a finite variance, got {df}.")
     return HeteroscedasticT(tails, value, *log_normal_parameters(prior_loc, prior_scale), checked_floor(floor))

@@ -37,7 +37,7 @@ class LogNormalNoise(PositiveOutput, ScaleOutput, NoParameters):
 
     def median(self, outputs: jax.Array) -> jax.Array:
         """m [n, k], the logarithm of the median above zero."""
-        return self.place(outputs[..., : outputs.shape[-1] // 2])
+        return self.location(outputs[..., : outputs.shape[-1] // 2])
 
     def log_prob(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
         """−½ ((log y − m)/σ)² − log σ − log y − ½ log 2π, summed over the entries of y."""
@@ -72,16 +72,16 @@ class LogNormalNoise(PositiveOutput, ScaleOutput, NoParameters):
     def curvature(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """(dm/df)² σ⁻² for f and 2 (σ'(a)/σ)² for a, on the diagonal."""
         half = outputs.shape[-1] // 2
-        place = (self.slope(outputs[..., :half]) / self.sigma(outputs)) ** 2
-        rise = jax.vmap(jax.vmap(jax.grad(lambda a: jnp.log(log_spread(a, self.least)))))(self.raw(outputs))
-        return diagonal(jnp.concatenate([place, 2 * rise**2], -1))
+        location = (self.slope(outputs[..., :half]) / self.sigma(outputs)) ** 2
+        spread_slope = jax.vmap(jax.vmap(jax.grad(lambda a: jnp.log(log_spread(a, self.least)))))(self.raw(outputs))
+        return diagonal(jnp.concatenate([location, 2 * spread_slope**2], -1))
 
 
 def log_normal(least: float = 1e-2, *, zero: float = 0.0, offset: float = 0.0) -> LogNormalNoise:
-    """Positive numbers with errors in per cent: log y ~ N(f + offset, σ(a)²), the network says f and a.
+    """Positive numbers with errors in per cent: log y ~ N(f + offset, σ(a)²), with f and a from the network.
 
     σ = least + (3 − least) s(a − 1.6) with s the logistic function: about ½ at a = 0 and never above 3. A log-normal
-    with σ = 3 has its mean at its 93rd percentile; with more, the mean of y (e^(m + σ²/2)) is said by no data.
+    with σ = 3 has its mean at its 93rd percentile; with more, no data show the mean of y (e^(m + σ²/2)).
     Limpert, Stahel and Abbt (2001), Log-normal distributions across the sciences.
 
     Args:

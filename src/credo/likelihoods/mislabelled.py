@@ -1,6 +1,5 @@
 """Several classes, where some of the labels are wrong."""
 
-import dataclasses
 from typing import Any
 
 import jax
@@ -33,12 +32,7 @@ class Mislabelled(OneParameter, ClassLikelihood):
 
     learns = "share of wrong labels"
     path = "logit_share"
-    argument = "share"
-
-    @property
-    def mode(self) -> str:
-        """What is said of ε."""
-        return self.share
+    field = "share"
 
     def prepare(self, targets: np.ndarray) -> np.ndarray:
         """Class indices 0 … C − 1 [n]."""
@@ -51,10 +45,6 @@ class Mislabelled(OneParameter, ClassLikelihood):
     def start(self, targets: jax.Array, weight: jax.Array) -> jax.Array:
         """logit ε at two labels in a hundred."""
         return jnp.full((1,), _logit(START), weight.dtype)
-
-    def inferring(self) -> "Mislabelled":
-        """The same likelihood with a learned ε put under its prior."""
-        return dataclasses.replace(self, share="inferred") if self.point else self
 
     def logit(self, params: PyTree) -> jax.Array:
         """log ε − log(1 − ε) [1] (or a scalar)."""
@@ -111,8 +101,8 @@ def mislabelled(
         if share not in ("learned", "inferred"):
             raise InputError(f'share must be a number between 0 and 1, "learned" or "inferred", got {share!r}.')
         return Mislabelled(int(num_classes), share, None, *prior)
-    known = between(share, "A known share of wrong labels")
-    return Mislabelled(int(num_classes), "known", known, *prior)
+    value = between(share, "A known share of wrong labels")
+    return Mislabelled(int(num_classes), "known", value, *prior)
 
 
 def _logit(share: Any) -> jax.Array:

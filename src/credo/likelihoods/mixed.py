@@ -1,4 +1,4 @@
-"""Several likelihoods side by side: every draw of a stack of fits says which of them is its own."""
+"""Several likelihoods side by side: every draw of a stack of fits names the one that it belongs to."""
 
 from collections.abc import Callable
 from functools import partial, reduce
@@ -14,16 +14,16 @@ from credo.core.tree import leaf, struct
 from credo.core.typing import PyTree
 from credo.errors import InputError, Refusal
 
-BLOCK = 32  # draws that are asked together: those of one part stand side by side
-Asked = Callable[..., jax.Array]  # of a likelihood, its ν and its f
+BLOCK = 32  # draws in one call: those of one part lie side by side
+Function = Callable[..., jax.Array]  # of a likelihood, its ν and its f
 
 
 @struct
 class Mixed:
-    """p(y | f, ν) = p_c(y | f, ν_c), where c = ν["which"] says whose draw it is; `credo.stacked` makes it.
+    """p(y | f, ν) = p_c(y | f, ν_c), where c = ν["which"] is the part of the draw; `credo.stacked` makes it.
 
-    ν is {"which": c, "parts": (ν_0, ν_1, …)}, and f is padded with zeros to the widest part. A draw's ν_j of the other
-    parts are any that part j may have: what comes of them is never looked at.
+    ν is {"which": c, "parts": (ν_0, ν_1, …)}, and f is padded with zeros to the widest part. The ν_j of the other parts
+    may be any values: nothing depends on them.
 
     Args:
         parts: likelihoods of one kind of targets.
@@ -74,7 +74,7 @@ class Mixed:
 
     def prepare(self, targets: np.ndarray) -> np.ndarray:
         """Targets that every part takes."""
-        return reduce(lambda found, part: part.prepare(found), self.parts, targets)
+        return reduce(lambda checked, part: part.prepare(checked), self.parts, targets)
 
     def num_outputs(self, targets: Any) -> int:
         """Those of the widest part."""
@@ -99,75 +99,73 @@ class Mixed:
     def _refuse(self) -> NoReturn:
         raise Refusal("A stack is not fitted itself: fit its parts, each with its own likelihood, and stack them.")
 
-    # ------------------------------------------------------------------ what it says of y
-    def _of(self, params: PyTree, outputs: jax.Array, asked: Asked) -> jax.Array:
-        """What the draw's own part answers; the others are asked at f = 0, so that no gradient of theirs is NaN."""
+    # ------------------------------------------------------------------ the density of y
+    def _of(self, params: PyTree, outputs: jax.Array, function: Function) -> jax.Array:
+        """The function of the draw's part; the others are called at f = 0, so that their gradients are not NaN."""
         which = params["which"]
-        found = []
-        for c, (part, width, own) in enumerate(zip(self.parts, self.widths, params["parts"])):
+        values = []
+        for c, (part, width, nu) in enumerate(zip(self.parts, self.widths, params["parts"])):
             f = outputs[..., :width]
-            found.append(asked(part, own, jnp.where(which == c, f, jnp.zeros_like(f))))
-        dtype = jnp.result_type(*found)
-        answer = found[0].astype(dtype)
-        for c, other in enumerate(found[1:], 1):
-            answer = jnp.where(which == c, other.astype(dtype), answer)
-        return answer
+            values.append(function(part, nu, jnp.where(which == c, f, jnp.zeros_like(f))))
+        dtype = jnp.result_type(*values)
+        result = values[0].astype(dtype)
+        for c, other in enumerate(values[1:], 1):
+            result = jnp.where(which == c, other.astype(dtype), result)
+        return result
 
-    def over_draws(
-        self, asked: Callable[..., jax.Array], params: PyTree, outputs: jax.Array, *mapped: Any
-    ) -> jax.Array:
-        """What each draw's own part answers [K, …]: draws in blocks, each of which asks the parts that are in it."""
-        given = (params, outputs, *mapped)
+    def over_draws(self, function: Function, params: PyTree, outputs: jax.Array, *mapped: Any) -> jax.Array:
+        """The function of each draw's part [K, …]: draws go in blocks, and a block calls only its own parts."""
+        arguments = (params, outputs, *mapped)
         count = len(outputs)
         blocks = -(-count // BLOCK)
-        places = np.minimum(np.arange(blocks * BLOCK), count - 1).reshape(blocks, BLOCK)
-        found = jax.lax.map(lambda own: self._block(asked, *own), jax.tree.map(lambda x: x[places], given))
-        return found.reshape(-1, *found.shape[2:])[:count]
+        indices = np.minimum(np.arange(blocks * BLOCK), count - 1).reshape(blocks, BLOCK)
+        values = jax.lax.map(lambda block: self._block(function, *block), jax.tree.map(lambda x: x[indices], arguments))
+        return values.reshape(-1, *values.shape[2:])[:count]
 
-    def _block(self, asked: Asked, params: PyTree, outputs: jax.Array, *mapped: Any) -> jax.Array:
+    def _block(self, function: Function, params: PyTree, outputs: jax.Array, *mapped: Any) -> jax.Array:
         which = params["which"]
-        answer: Any = None
-        for c, (part, width, own) in enumerate(zip(self.parts, self.widths, params["parts"])):
-            mine = which == c
-            f = jnp.where(_like(mine, outputs), outputs, 0)[..., :width]
-            ask_part = jax.vmap(partial(asked, part))
-            shape = jax.eval_shape(ask_part, own, f, *mapped)
-            found = jax.lax.cond(mine.any(), ask_part, partial(_nothing, shape), own, f, *mapped)
-            answer = found if answer is None else jnp.where(_like(mine, found), found, answer)
-        return answer
+        result: Any = None
+        for c, (part, width, nu) in enumerate(zip(self.parts, self.widths, params["parts"])):
+            in_part = which == c
+            f = jnp.where(_like(in_part, outputs), outputs, 0)[..., :width]
+            call = jax.vmap(partial(function, part))
+            shape = jax.eval_shape(call, nu, f, *mapped)
+            values = jax.lax.cond(in_part.any(), call, partial(_nothing, shape), nu, f, *mapped)
+            result = values if result is None else jnp.where(_like(in_part, values), values, result)
+        return result
 
     def log_prob(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
         """log p_c(y | f, ν_c) [n]."""
-        return self._of(params, outputs, lambda part, own, f: part.log_prob(own, f, targets))
+        return self._of(params, outputs, lambda part, nu, f: part.log_prob(nu, f, targets))
 
     def mean(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """E_c[y | f, ν_c]."""
-        return self._of(params, outputs, lambda part, own, f: part.mean(own, f))
+        return self._of(params, outputs, lambda part, nu, f: part.mean(nu, f))
 
     def variance(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """Var_c[y | f, ν_c]."""
-        return self._of(params, outputs, lambda part, own, f: part.variance(own, f))
+        return self._of(params, outputs, lambda part, nu, f: part.variance(nu, f))
 
     def cdf(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
         """P_c(Y ≤ y | f, ν_c)."""
-        return self._of(params, outputs, lambda part, own, f: part.cdf(own, f, targets))
+        return self._of(params, outputs, lambda part, nu, f: part.cdf(nu, f, targets))
 
     def sample(self, key: jax.Array, params: PyTree, outputs: jax.Array) -> jax.Array:
         """One draw of y for every row."""
-        return self._of(params, outputs, lambda part, own, f: part.sample(key, own, f))
+        return self._of(params, outputs, lambda part, nu, f: part.sample(key, nu, f))
 
     def log_probs(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """log p_c(class | f, ν_c) of every class [n, C]."""
-        return self._of(params, outputs, lambda part, own, f: part.log_probs(own, f))
+        return self._of(params, outputs, lambda part, nu, f: part.log_probs(nu, f))
 
     def entropy(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """H[p_c] in nats [n], of classes."""
-        return self._of(params, outputs, lambda part, own, f: part.entropy(own, f))
+        return self._of(params, outputs, lambda part, nu, f: part.entropy(nu, f))
 
 
-def _like(mine: jax.Array, values: jax.Array) -> jax.Array:
+def _like(mask: jax.Array, values: jax.Array) -> jax.Array:
     """[draw] as [draw, 1, …], beside values [draw, …]."""
-    return mine.reshape(-1, *[1] * (values.ndim - 1))
+    return mask.reshape(-1, *[1] * (values.ndim - 1))
 
 
 def _nothing(shape: jax.ShapeDtypeStruct, *_: Any) -> jax.Array:

@@ -1,6 +1,5 @@
 """Counts whose variance exceeds their mean."""
 
-import dataclasses
 from typing import Any
 
 import jax
@@ -20,8 +19,8 @@ from credo.likelihoods.base import (
     checked_offset,
     count_targets,
     diagonal,
-    known_or,
     log_normal_parameters,
+    mode_and_value,
     weighted_moments,
 )
 from credo.likelihoods.variates import poisson_sample
@@ -44,12 +43,7 @@ class NegativeBinomial(OneParameter):
 
     learns = "dispersion"
     path = "log_dispersion"
-    argument = "dispersion"
-
-    @property
-    def mode(self) -> str:
-        """What is said of r."""
-        return self.dispersion
+    field = "dispersion"
 
     def prepare(self, targets: np.ndarray) -> np.ndarray:
         """Whole numbers of at least 0 [n, k]."""
@@ -63,10 +57,6 @@ class NegativeBinomial(OneParameter):
         """log r at the moment estimate m²/(v − m) of the targets, kept between ½ and 50."""
         mean, variance = weighted_moments(targets, weight)
         return jnp.log(jnp.clip(mean**2 / jnp.maximum(variance - mean, 1e-6), 0.5, 50.0))
-
-    def inferring(self) -> "NegativeBinomial":
-        """The same likelihood with a learned r put under its prior."""
-        return dataclasses.replace(self, dispersion="inferred") if self.point else self
 
     def log_r(self, params: PyTree) -> jax.Array:
         """log r [k] (or a scalar)."""
@@ -133,5 +123,7 @@ def negative_binomial(
         [[1.5]]
     """
     return NegativeBinomial(
-        *known_or(dispersion, "dispersion"), *log_normal_parameters(prior_loc, prior_scale), checked_offset(offset)
+        *mode_and_value(dispersion, "dispersion"),
+        *log_normal_parameters(prior_loc, prior_scale),
+        checked_offset(offset),
     )

@@ -1,6 +1,5 @@
 """Ordered classes: cut points on one latent number."""
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -37,7 +36,7 @@ class Ordinal(OneParameter, ClassLikelihood):
     learns = "thresholds"
     logits = False
     path = "thresholds"
-    argument = "thresholds"
+    field = "thresholds"
 
     @property
     def prior_loc(self) -> Any:
@@ -45,17 +44,12 @@ class Ordinal(OneParameter, ClassLikelihood):
         even = np.arange(1.0, self.num_classes) / self.num_classes
         return np.array(unconstrained(np.log(even) - np.log1p(-even)), np.float32)
 
-    @property
-    def mode(self) -> str:
-        """What is said of κ."""
-        return self.thresholds
-
     def prepare(self, targets: np.ndarray) -> np.ndarray:
         """Class indices 0 … C − 1 [n]."""
         return class_targets(targets, self.num_classes, "Ordinal")
 
     def num_outputs(self, targets: Any) -> int:
-        """The place, and where `scaled` its spread."""
+        """The location, and where `scaled` its spread."""
         return 2 if self.scaled else 1
 
     def start(self, targets: jax.Array, weight: jax.Array) -> jax.Array:
@@ -67,10 +61,6 @@ class Ordinal(OneParameter, ClassLikelihood):
 
     def _draw(self, key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
         return super()._draw(key, (self.num_classes - 1,))
-
-    def inferring(self) -> "Ordinal":
-        """The same likelihood with learned thresholds put under their prior."""
-        return dataclasses.replace(self, thresholds="inferred") if self.point else self
 
     def free(self, params: PyTree, dtype: Any = jnp.float32) -> jax.Array:
         """ν [C − 1]."""

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from credo.core.densities import log_above, positive_place, positive_slope
+from credo.core.densities import log_above, positive_location, positive_slope
 from credo.likelihoods.base import real_targets
 
 
@@ -42,16 +42,16 @@ class PositiveOutput:
         zero = -np.asarray(shift, np.float64) / np.asarray(scale, np.float64)
         return dataclasses.replace(self, zero=_numbers(zero), offset=_numbers(np.log(-zero)))  # type: ignore[type-var]
 
-    def place(self, f: jax.Array) -> jax.Array:
+    def location(self, f: jax.Array) -> jax.Array:
         """f + offset, bent beyond f = 10 to the logarithm of what grows linearly: no mean is infinite."""
-        return positive_place(f, _like(self.offset, f))
+        return positive_location(f, _like(self.offset, f))
 
     def slope(self, f: jax.Array) -> jax.Array:
-        """d place/df."""
+        """d location/df."""
         return positive_slope(f)
 
     def log_above(self, targets: jax.Array) -> jax.Array:
-        """log(y − zero); a y that cannot be told from 0 is read as the smallest that can."""
+        """log(y − zero); a y that rounds to zero counts as the smallest y that does not."""
         return log_above(targets, _like(self.zero, targets))
 
     def inside(self, targets: jax.Array, log_density: jax.Array) -> jax.Array:

@@ -11,7 +11,7 @@ from credo.core.special import student_t_cdf
 from credo.core.tree import leaf, struct
 from credo.core.typing import PyTree
 from credo.errors import InputError
-from credo.likelihoods.base import ScaleNoise, diagonal, known_or, log_normal_parameters, spread
+from credo.likelihoods.base import ScaleNoise, diagonal, log_normal_parameters, mode_and_value, spread
 from credo.likelihoods.variates import student_t_sample
 
 
@@ -77,4 +77,4 @@ def student_t(
         raise InputError(
             f"df must be above 2, where the noise has a finite variance, got {df}; for df = ∞ use gaussian."
         )
-    return StudentT(*known_or(noise, "noise"), *log_normal_parameters(prior_loc, prior_scale), None, float(df))
+    return StudentT(*mode_and_value(noise, "noise"), *log_normal_parameters(prior_loc, prior_scale), None, float(df))

@@ -78,14 +78,14 @@ class ZeroInflated(ABC):
         f, g = jnp.split(outputs, 2, -1)
         share, rest, slope = jax.nn.sigmoid(g), jax.nn.sigmoid(-g), log_rate_slope(f + self.offset)
         info = jnp.diagonal(self.counted.curvature(params, f), axis1=-2, axis2=-1) / slope**2
-        log_none = self.entries(params, f, jnp.zeros_like(f))
-        none, some = jnp.exp(log_none), -jnp.expm1(log_none)  # P(0) and P(> 0)
-        zero = share + rest * none
+        log_p_zero = self.entries(params, f, jnp.zeros_like(f))
+        p_zero, p_positive = jnp.exp(log_p_zero), -jnp.expm1(log_p_zero)
+        zero = share + rest * p_zero
         # The scores (∂f, ∂g) of a zero are (−(1−π) I P₀, π (1−π)(1−P₀))/P(0); those of y > 0 are (s, −π)
-        of_f, of_g = -rest * info * none, share * rest * some
-        ff = of_f**2 / zero + rest * info * (1 - info * none)
-        gg = of_g**2 / zero + rest * some * share**2
-        fg = of_f * of_g / zero - share * rest * info * none
-        each = jnp.eye(f.shape[-1], dtype=outputs.dtype)
-        ff, fg, gg = ((x * s)[..., None] * each for x, s in ((ff, slope**2), (fg, slope), (gg, 1.0)))
+        of_f, of_g = -rest * info * p_zero, share * rest * p_positive
+        ff = of_f**2 / zero + rest * info * (1 - info * p_zero)
+        gg = of_g**2 / zero + rest * p_positive * share**2
+        fg = of_f * of_g / zero - share * rest * info * p_zero
+        identity = jnp.eye(f.shape[-1], dtype=outputs.dtype)
+        ff, fg, gg = ((x * s)[..., None] * identity for x, s in ((ff, slope**2), (fg, slope), (gg, 1.0)))
         return jnp.concatenate([jnp.concatenate([ff, fg], -1), jnp.concatenate([fg, gg], -1)], -2)

@@ -1,6 +1,5 @@
 """Counts with more zeros than a negative binomial has."""
 
-import dataclasses
 from typing import Any
 
 import jax
@@ -10,7 +9,7 @@ from credo.core.densities import negative_binomial_log_prob
 from credo.core.special import log_rate
 from credo.core.tree import leaf, struct
 from credo.core.typing import PyTree
-from credo.likelihoods.base import OneParameter, checked_offset, known_or, log_normal_parameters
+from credo.likelihoods.base import OneParameter, checked_offset, log_normal_parameters, mode_and_value
 from credo.likelihoods.negative_binomial import NegativeBinomial
 from credo.likelihoods.zero_inflated import ZeroInflated
 
@@ -28,29 +27,20 @@ class ZeroInflatedNegativeBinomial(ZeroInflated, OneParameter):
 
     learns = "dispersion"
     path = "log_dispersion"
-    argument = "dispersion"
+    field = "dispersion"
 
     @property
     def counted(self) -> NegativeBinomial:
         """The negative binomial, with the same ν."""
         return NegativeBinomial(**vars(self))
 
-    @property
-    def mode(self) -> str:
-        """What is said of r."""
-        return self.dispersion
-
     def start(self, targets: jax.Array, weight: jax.Array) -> jax.Array:
-        """That of the negative binomial of the counts above 0: how many zeros are its own is for g to say."""
-        return jnp.stack([self._alone(y, weight) for y in targets.T])
+        """That of the negative binomial of the counts above 0: g explains the zeros."""
+        return jnp.stack([self._start_of_column(y, weight) for y in targets.T])
 
-    def _alone(self, targets: jax.Array, weight: jax.Array) -> jax.Array:
+    def _start_of_column(self, targets: jax.Array, weight: jax.Array) -> jax.Array:
         above = jnp.where(targets > 0, weight, 0.0)
         return self.counted.start(targets[:, None], above)[0]
-
-    def inferring(self) -> "ZeroInflatedNegativeBinomial":
-        """The same likelihood with a learned r put under its prior."""
-        return dataclasses.replace(self, dispersion="inferred") if self.point else self
 
     def entries(self, params: PyTree, f: jax.Array, targets: jax.Array) -> jax.Array:
         """log NB(y; μ, r) [n, k]."""
@@ -80,5 +70,7 @@ def zero_inflated_negative_binomial(
         [[0.5]]
     """
     return ZeroInflatedNegativeBinomial(
-        *known_or(dispersion, "dispersion"), *log_normal_parameters(prior_loc, prior_scale), checked_offset(offset)
+        *mode_and_value(dispersion, "dispersion"),
+        *log_normal_parameters(prior_loc, prior_scale),
+        checked_offset(offset),
     )

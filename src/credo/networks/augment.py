@@ -17,7 +17,7 @@ from credo.networks.layered import as_images
 class Augmented(Wrapper):
     """The network on images that are changed at random in training; see `augmented`.
 
-    All that is not here (masks, layers, dropout rates) is the network's own.
+    All else (masks, layers, dropout rates) is the network's.
     """
 
     network: Any = leaf()
@@ -26,13 +26,13 @@ class Augmented(Wrapper):
     noise: float = 0.0
 
     def offering(self, kind: type) -> Any:
-        """What the network offers; here are the estimators of Bayes by Backprop, which are for training alone."""
+        """What the network offers; the estimators of Bayes by Backprop, which only train, see changed images."""
         inner = capability(self.network, kind)
         return self if inner is not None and offers(self, kind) else inner
 
     @property
     def unchanged(self) -> Any:
-        """The network itself: what acts on its inputs in training is no part of it."""
+        """The network, without the augmentation."""
         return self.network
 
     def apply_local(self, mean: PyTree, std: PyTree, inputs: jax.Array, key: jax.Array) -> jax.Array:
@@ -69,24 +69,24 @@ class Augmented(Wrapper):
         images = images if jnp.issubdtype(images.dtype, jnp.inexact) else images.astype(jnp.float32)
         key_flip, key_shift, key_noise = jax.random.split(key, 3)
         if self.flip:
-            chosen = jax.random.bernoulli(key_flip, 0.5, (len(images), 1, 1, 1))
-            images = jnp.where(chosen, images[:, :, ::-1], images)
+            flipped = jax.random.bernoulli(key_flip, 0.5, (len(images), 1, 1, 1))
+            images = jnp.where(flipped, images[:, :, ::-1], images)
         if self.shift:
-            images = _shifted(key_shift, images, self.shift)
+            images = _shift(key_shift, images, self.shift)
         if self.noise:
             images = images + self.noise * jax.random.normal(key_noise, images.shape, images.dtype)
         return images.reshape(inputs.shape)
 
 
-def _shifted(key: jax.Array, images: jax.Array, most: int) -> jax.Array:
-    """A window of the image's own size, at random in the image with zeros around it."""
+def _shift(key: jax.Array, images: jax.Array, most: int) -> jax.Array:
+    """A random window of the image's size, in the image with zeros around it."""
     padded = jnp.pad(images, ((0, 0), (most, most), (most, most), (0, 0)))
-    places = jax.random.randint(key, (len(images), 2), 0, 2 * most + 1)
+    corners = jax.random.randint(key, (len(images), 2), 0, 2 * most + 1)
 
-    def one(image: jax.Array, place: jax.Array) -> jax.Array:
-        return jax.lax.dynamic_slice(image, (place[0], place[1], 0), images.shape[1:])
+    def one(image: jax.Array, corner: jax.Array) -> jax.Array:
+        return jax.lax.dynamic_slice(image, (corner[0], corner[1], 0), images.shape[1:])
 
-    return jax.vmap(one)(padded, places)
+    return jax.vmap(one)(padded, corners)
 
 
 def augmented(network: Any, flip: bool = True, shift: int = 4, noise: float = 0.0) -> Augmented:
@@ -100,7 +100,7 @@ def augmented(network: Any, flip: bool = True, shift: int = 4, noise: float = 0.
     Args:
         network: any network of images [n, height, width, channels] or [n, height, width].
         flip: mirror every other image, left to right.
-        shift: most places by which an image is moved up, down, left or right, with zeros where nothing is left.
+        shift: most pixels by which an image is moved up, down, left or right, with zeros where nothing is left.
         noise: standard deviation of normal noise on every pixel.
 
     Example:

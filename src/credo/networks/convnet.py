@@ -152,16 +152,16 @@ def vgg(
         >>> credo.networks.vgg([(8, 8), (16,)], normalisation="frn").blocks
         ((8, 8), (16,))
     """
-    given = [list(block) for block in blocks]
-    check_options(activation, dropout, {"Channels": [n for block in given for n in block], "widths": widths})
+    channels = [list(block) for block in blocks]
+    check_options(activation, dropout, {"Channels": [n for block in channels for n in block], "widths": widths})
     _check_choice("masked", masked, MASKED)
     _check_choice("normalisation", normalisation, NORMS)
-    if not all(given) or not given:
+    if not all(channels) or not channels:
         raise InputError("Every block has at least one convolution, such as blocks=[(32, 32), (64, 64)].")
-    sizes = tuple(tuple(map(int, block)) for block in given), tuple(map(int, widths))
+    sizes = tuple(tuple(map(int, block)) for block in channels), tuple(map(int, widths))
     return VGG(*sizes, normalisation, activation, float(dropout), masked)
 
 
-def _check_choice(name: str, value: str | None, known: Sequence[str | None]) -> None:
-    if value not in known:
-        raise InputError(f"{name} must be one of {', '.join(map(repr, known))}, got {value!r}.")
+def _check_choice(name: str, value: str | None, choices: Sequence[str | None]) -> None:
+    if value not in choices:
+        raise InputError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}.")

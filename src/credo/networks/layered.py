@@ -22,8 +22,8 @@ NORMS = (None, "group", "frn")
 
 
 class Layered(ABC):
-    """A network that is written down once: `_layers(run, hidden)` takes what `_hidden` makes of the inputs, an array
-    with the data axis last, to outputs [out, data]."""
+    """A network defined once, for all passes: `_hidden` turns inputs into an array with the data axis last, and
+    `_layers(run, hidden)` turns that into outputs [out, data]."""
 
     activation: str
     dropout: float
@@ -99,8 +99,8 @@ class Images(Layered):
     def apply_local(self, mean: PyTree, std: PyTree, inputs: jax.Array, key: jax.Array) -> jax.Array:
         """Outputs with every pre-activation drawn from its own Gaussian (the local reparameterisation).
 
-        Exact for dense layers. Places of a convolution's map share its weights and are drawn apart: each has its exact
-        distribution, jointly they are an approximation, and so is the bound; see `passes.Local`.
+        Exact for dense layers. Positions of a convolution's map share its weights but are drawn independently: each has
+        its exact distribution, jointly they are an approximation, and so is the bound; see `passes.Local`.
         """
         return self._run(Local(mean, std, key), inputs)
 
@@ -125,13 +125,13 @@ class Images(Layered):
             return self._active(hidden + plus)
         width = len(hidden)
         if kind == "group":
-            own = run.vectors(name, {"scale": 1.0, "bias": 0.0}, width)
-            made = layers.group_norm(own["scale"], own["bias"], hidden, math.gcd(GROUPS, width))
-            return self._active(made + plus)
+            vectors = run.vectors(name, {"scale": 1.0, "bias": 0.0}, width)
+            normalised = layers.group_norm(vectors["scale"], vectors["bias"], hidden, math.gcd(GROUPS, width))
+            return self._active(normalised + plus)
         ends = {"threshold": 0.0} if self.activation == "relu" else {}
-        own = run.vectors(name, {"scale": 1.0, "bias": 0.0, **ends}, width)
-        made = layers.filter_response_norm(own["scale"], own["bias"], hidden) + plus
-        return layers.thresholded(own["threshold"], made) if ends else self._active(made)
+        vectors = run.vectors(name, {"scale": 1.0, "bias": 0.0, **ends}, width)
+        normalised = layers.filter_response_norm(vectors["scale"], vectors["bias"], hidden) + plus
+        return layers.thresholded(vectors["threshold"], normalised) if ends else self._active(normalised)
 
 
 def as_images(inputs: Any) -> jax.Array:
@@ -165,7 +165,7 @@ def fans(kernel: Sequence[int]) -> tuple[int, int]:
 
 
 def check_options(activation: str, dropout: float, sizes: dict[str, Sequence[int]]) -> None:
-    """Raise a sentence where options of a network make no sense.
+    """Raise where options of a network make no sense.
 
     Example:
         >>> check_options("relu", 0.1, {"widths": (8, 4)})

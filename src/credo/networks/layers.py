@@ -23,8 +23,8 @@ def dense(kernel: jax.Array, bias: jax.Array | None, hidden: jax.Array) -> jax.A
         >>> dense(jnp.ones((2, 3)), jnp.ones(2), jnp.ones((3, 5))).shape
         (2, 5)
     """
-    made = kernel @ hidden
-    return made if bias is None else made + bias[:, None]
+    product = kernel @ hidden
+    return product if bias is None else product + bias[:, None]
 
 
 def conv(
@@ -33,16 +33,16 @@ def conv(
     """z[o, y, x] = b[o] + Σ_{i, j, c} K[i, j, c, o] h[c, sy + i − p, sx + j − p], zero outside of the map.
 
     On a CPU it is a product of the kernel with patches: XLA's own convolution takes several times as long inside of a
-    compiled loop, and every fit is one. So it is elsewhere where there are few channels, for which libraries of
-    convolutions are not made. The bias is a row of the kernel there, so that its gradient is a part of the product's.
-    Patches are made and multiplied row by row of the window, or all at once where there are few channels.
+    compiled loop, and every fit is one. Other backends do the same for few channels, where libraries of
+    convolutions are slow. The bias is a row of the kernel, so that its gradient is a part of the product's. Patches are
+    multiplied row by row of the window, or all at once where there are few channels.
 
     Args:
         kernel: [height, width, in, out].
         bias: [out], or None.
         hidden: [in, height, width, data].
-        stride: places between two windows.
-        padding: "SAME" gives ⌈size/stride⌉ places along each side; "VALID" takes windows inside of the map alone.
+        stride: positions between two windows.
+        padding: "SAME" gives ⌈size/stride⌉ positions along each side; "VALID" takes windows inside of the map alone.
 
     Example:
         >>> import jax.numpy as jnp
@@ -52,8 +52,8 @@ def conv(
     backend = jax.default_backend()
     if backend != "cpu" and kernel.shape[2] >= FEW:
         numbers = ("CHWN", "HWIO", "CHWN")
-        made = jax.lax.conv_general_dilated(hidden, kernel, (stride, stride), padding, dimension_numbers=numbers)
-        return made if bias is None else made + bias[:, None, None, None]
+        product = jax.lax.conv_general_dilated(hidden, kernel, (stride, stride), padding, dimension_numbers=numbers)
+        return product if bias is None else product + bias[:, None, None, None]
     height, width, num_in, num_out = kernel.shape
     if padding == "SAME":
         around = [_around(n, k, stride) for n, k in zip(hidden.shape[1:3], (height, width))]
@@ -61,24 +61,24 @@ def conv(
     rows, columns = ((n - k) // stride + 1 for n, k in zip(hidden.shape[1:3], (height, width)))
     offsets = [(i, j) for i in range(height) for j in range(width)]
     flat = kernel.reshape(height * width, num_in, num_out)
-    places = rows * columns * hidden.shape[3]
+    positions = rows * columns * hidden.shape[3]
     sizes = (height * width, width, 1) if width * num_in < NARROW else (width, 1)
-    most = PATCH_BYTES if backend == "cpu" else OTHER_BYTES
-    step = next(n for n in sizes if n == 1 or n * num_in * places * 4 <= most)
+    limit = PATCH_BYTES if backend == "cpu" else OTHER_BYTES
+    step = next(n for n in sizes if n == 1 or n * num_in * positions * 4 <= limit)
 
     def group(start: int) -> jax.Array:
-        chosen = offsets[start : start + step]
-        ends = [(i + (rows - 1) * stride + 1, j + (columns - 1) * stride + 1) for i, j in chosen]
-        parts = [hidden[:, i:m:stride, j:n:stride] for (i, j), (m, n) in zip(chosen, ends)]
+        starts = offsets[start : start + step]
+        ends = [(i + (rows - 1) * stride + 1, j + (columns - 1) * stride + 1) for i, j in starts]
+        parts = [hidden[:, i:m:stride, j:n:stride] for (i, j), (m, n) in zip(starts, ends)]
         weights = [flat[start : start + step].reshape(-1, num_out)]
         if start == 0 and bias is not None:
             parts.append(jnp.ones((1, *parts[0].shape[1:]), hidden.dtype))
             weights.append(bias[None])
         patches = jnp.concatenate(parts) if len(parts) > 1 else parts[0]
-        return jnp.concatenate(weights).T @ patches.reshape(len(patches), places)
+        return jnp.concatenate(weights).T @ patches.reshape(len(patches), positions)
 
-    made = reduce(jnp.add, [group(start) for start in range(0, len(offsets), step)])
-    return made.reshape(num_out, rows, columns, hidden.shape[3])
+    product = reduce(jnp.add, [group(start) for start in range(0, len(offsets), step)])
+    return product.reshape(num_out, rows, columns, hidden.shape[3])
 
 
 def _around(size: int, window: int, stride: int) -> tuple[int, int]:
@@ -88,7 +88,7 @@ def _around(size: int, window: int, stride: int) -> tuple[int, int]:
 
 
 def max_pool(hidden: jax.Array, window: int = 2) -> jax.Array:
-    """The largest value of every square of `window` × `window` places; what is left over at the ends is dropped.
+    """The largest value of every square of `window` × `window` positions; a remainder at the ends is dropped.
 
     Example:
         >>> import jax.numpy as jnp
@@ -100,7 +100,7 @@ def max_pool(hidden: jax.Array, window: int = 2) -> jax.Array:
 
 
 def mean_pool(hidden: jax.Array, window: int = 2) -> jax.Array:
-    """The mean of every square of `window` × `window` places; what is left over at the ends is dropped.
+    """The mean of every square of `window` × `window` positions; a remainder at the ends is dropped.
 
     Example:
         >>> import jax.numpy as jnp
@@ -117,7 +117,7 @@ def _pool(hidden: jax.Array, window: int, pair: Callable[[jax.Array, jax.Array],
 
 
 def global_mean(hidden: jax.Array) -> jax.Array:
-    """The mean over all places [channels, data].
+    """The mean over all positions [channels, data].
 
     Example:
         >>> import jax.numpy as jnp
@@ -139,9 +139,9 @@ def flatten(hidden: jax.Array) -> jax.Array:
 
 
 def group_norm(scale: jax.Array, bias: jax.Array, hidden: jax.Array, groups: int) -> jax.Array:
-    """γ (h − μ)/√(σ² + ε) + β with mean and variance over the places and channels of a group, for every example.
+    """γ (h − μ)/√(σ² + ε) + β with mean and variance over the positions and channels of a group, for every example.
 
-    Wu and He (2018), Group normalization. No example sees another one, so the network stays a function of one row.
+    Wu and He (2018), Group normalization. Examples do not see each other, so the network stays a function of one row.
 
     Example:
         >>> import jax.numpy as jnp
@@ -155,7 +155,7 @@ def group_norm(scale: jax.Array, bias: jax.Array, hidden: jax.Array, groups: int
 
 
 def filter_response_norm(scale: jax.Array, bias: jax.Array, hidden: jax.Array) -> jax.Array:
-    """γ h/√(ν² + ε) + β with ν² the mean square over the places of one channel of one example.
+    """γ h/√(ν² + ε) + β with ν² the mean square over the positions of one channel of one example.
 
     Singh and Krishnan (2020), Filter response normalization layer: eliminating batch dependence.
 
@@ -185,7 +185,7 @@ def thresholded(threshold: jax.Array, hidden: jax.Array) -> jax.Array:
 
 
 def _along(vector: jax.Array, hidden: jax.Array) -> jax.Array:
-    """A number for each channel, spread over the data by a product: its gradient is then one, too, and not a sum over
-    the minor axis, which XLA on a CPU takes one number at a time."""
+    """A number for each channel, broadcast over the data by a product, whose gradient is a product, too: XLA on a CPU
+    sums over the minor axis one number at a time."""
     ones = jnp.ones((1, hidden.shape[3]), hidden.dtype)
     return (vector[:, None] @ ones)[:, None, None]

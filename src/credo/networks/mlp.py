@@ -131,16 +131,16 @@ class MLP:
         """Outputs with `shifts` [n, width] added before each activation, and the inputs [n, in] of every layer, both by
         the paths of kernels."""
         activation = ACTIVATIONS[self.activation]
-        names, seen = self.layers(), {}
+        names, layer_inputs = self.layers(), {}
         hidden = inputs.reshape(-1, inputs.shape[-1]).T
         for name in names:
-            seen[f"{name}/kernel"] = hidden.T
+            layer_inputs[f"{name}/kernel"] = hidden.T
             hidden = dense(params[name]["kernel"], params[name]["bias"], hidden)
             if f"{name}/kernel" in shifts:
                 hidden = hidden + shifts[f"{name}/kernel"].T
             if name != names[-1]:
                 hidden = activation(hidden)
-        return hidden.T, {path: seen[path] for path in shifts}
+        return hidden.T, {path: layer_inputs[path] for path in shifts}
 
     def apply_local(self, mean: PyTree, std: PyTree, inputs: jax.Array, key: jax.Array) -> jax.Array:
         """Outputs with every pre-activation drawn from its own Gaussian (the local reparameterisation).

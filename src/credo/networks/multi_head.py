@@ -1,4 +1,4 @@
-"""One trunk, several heads: some arrays of a network are kept once for each task."""
+"""One trunk, several heads: some arrays of a network exist once for each task."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -38,7 +38,7 @@ class MultiHead(Wrapper):
 
     @property
     def pretrained(self) -> bool:
-        """Whether the network itself starts at given weights."""
+        """Whether the network starts at trained weights."""
         return ask(self.network, PretrainedNetwork).pretrained
 
     @property
@@ -64,8 +64,8 @@ class MultiHead(Wrapper):
     ) -> tuple[jax.Array, PyTree]:
         """Outputs [n, num_outputs] of every row's own head."""
 
-        def one(own: Arrays) -> tuple[jax.Array, PyTree]:
-            params = self._join(variables.params, own)
+        def one(head: Arrays) -> tuple[jax.Array, PyTree]:
+            params = self._join(variables.params, head)
             return self.network.apply(Variables(params, variables.state), inputs["inputs"], key=key, train=train)
 
         outputs, state = self._each_head(one, variables.params)
@@ -75,26 +75,26 @@ class MultiHead(Wrapper):
         """Outputs under one draw of the network's masks."""
         masked = required(self.network, MaskedNetwork)
 
-        def one(own: Arrays) -> jax.Array:
-            params = self._join(variables.params, own)
+        def one(head: Arrays) -> jax.Array:
+            params = self._join(variables.params, head)
             return masked.apply_masked(Variables(params, variables.state), inputs["inputs"], key)
 
         return _of_rows(self._each_head(one, variables.params), inputs)
 
     def info(self, params: PyTree) -> PyTree:
-        """What the network says of its arrays, under the paths that they have here."""
+        """The network's facts about its arrays, under the paths that they have here."""
 
-        def renamed(prefix: str) -> Callable[[Any], Any]:
+        def add_prefix(prefix: str) -> Callable[[Any], Any]:
             return lambda i: i._replace(path=prefix + i.path)
 
-        found: Arrays = {}
+        infos: Arrays = {}
         for t in range(self.num_heads):
-            trunk, own = self._split(self.network.info(self._join(params, params[head_name(t)])))
-            found["trunk"] = jax.tree.map(renamed("trunk/"), trunk, is_leaf=is_info)
-            found[head_name(t)] = {name: i._replace(path=f"{head_name(t)}/{name}") for name, i in own.items()}
-        return found
+            trunk, head = self._split(self.network.info(self._join(params, params[head_name(t)])))
+            infos["trunk"] = jax.tree.map(add_prefix("trunk/"), trunk, is_leaf=is_info)
+            infos[head_name(t)] = {name: i._replace(path=f"{head_name(t)}/{name}") for name, i in head.items()}
+        return infos
 
-    # ------------------------------------------------------------------ from here to the network's own tree and back
+    # ------------------------------------------------------------------ to the network's tree and back
     def _each_head(self, function: Callable[..., Any], *params: PyTree) -> Any:
         """The function of every head's arrays; what does not depend on the head is computed once."""
         stacks = [
@@ -105,32 +105,32 @@ class MultiHead(Wrapper):
     def _split(self, params: PyTree) -> tuple[PyTree, Arrays]:
         """The network's tree without the arrays of a head, and these by name."""
         flat = jax.tree_util.tree_flatten_with_path(params, is_leaf=is_info)[0]
-        chosen = [path_string(path) for path, _ in flat if matches(path_string(path), self.select)]
-        if not chosen or len(chosen) == len(flat):
+        paths = [path_string(path) for path, _ in flat if matches(path_string(path), self.select)]
+        if not paths or len(paths) == len(flat):
             shown = ", ".join(path_string(path) for path, _ in flat)
             raise InputError(
                 f"select={self.select} must match some arrays of the network and not all of them; they are {shown}."
             )
-        names = dict(zip(chosen, _short(chosen)))
-        own = {names[path_string(path)]: x for path, x in flat if path_string(path) in names}
+        names = dict(zip(paths, _short(paths)))
+        head = {names[path_string(path)]: x for path, x in flat if path_string(path) in names}
         trunk = jax.tree_util.tree_map_with_path(
             lambda path, x: None if path_string(path) in names else x, params, is_leaf=is_info
         )
-        return trunk, own
+        return trunk, head
 
-    def _join(self, params: PyTree, own: Arrays) -> PyTree:
-        """The network's tree with the arrays of one head in their places."""
+    def _join(self, params: PyTree, head: Arrays) -> PyTree:
+        """The network's tree with the arrays of one head."""
         flat, treedef = jax.tree_util.tree_flatten_with_path(params["trunk"], is_leaf=lambda x: x is None)
         gaps = [path_string(path) for path, x in flat if x is None and matches(path_string(path), self.select)]
         names = dict(zip(gaps, _short(gaps)))
         # A network may have a None of its own: a layer without bias.
-        leaves = [own.get(names[path_string(p)]) if x is None and path_string(p) in names else x for p, x in flat]
+        leaves = [head.get(names[path_string(p)]) if x is None and path_string(p) in names else x for p, x in flat]
         return jax.tree.unflatten(treedef, leaves)
 
 
 @struct
 class DenseMultiHead(MultiHead):
-    """The same on a perceptron, which also draws pre-activations and says the inputs of its layers."""
+    """The same on a perceptron, which also draws pre-activations and returns the inputs of its layers."""
 
     def apply_local(self, mean: PyTree, std: PyTree, inputs: PyTree, key: jax.Array) -> jax.Array:
         """Outputs with every pre-activation drawn from its own Gaussian (the local reparameterisation)."""
@@ -158,14 +158,18 @@ class DenseMultiHead(MultiHead):
         """Outputs with `shifts` added before each activation, and the inputs of every layer, by paths of kernels."""
         trunk = {path.removeprefix("trunk/"): x for path, x in shifts.items() if path.startswith("trunk/")}
         outputs: list[jax.Array] = []
-        seen: Arrays = {}
+        layer_inputs: Arrays = {}
         for t in range(self.num_heads):
-            own = f"{head_name(t)}/kernel"
-            given = trunk | ({"output/kernel": shifts[own]} if own in shifts else {})
-            made, found = self.network.apply_tapped(self._join(params, params[head_name(t)]), inputs["inputs"], given)
-            outputs.append(made)
-            seen |= {own if path == "output/kernel" else f"trunk/{path}": x for path, x in found.items()}
-        return _of_rows(jnp.stack(outputs), inputs), {path: seen[path] for path in shifts}
+            head_kernel = f"{head_name(t)}/kernel"
+            head_shifts = trunk | ({"output/kernel": shifts[head_kernel]} if head_kernel in shifts else {})
+            values, head_inputs = self.network.apply_tapped(
+                self._join(params, params[head_name(t)]), inputs["inputs"], head_shifts
+            )
+            outputs.append(values)
+            layer_inputs |= {
+                head_kernel if path == "output/kernel" else f"trunk/{path}": x for path, x in head_inputs.items()
+            }
+        return _of_rows(jnp.stack(outputs), inputs), {path: layer_inputs[path] for path in shifts}
 
 
 def head_name(number: Any) -> str:
@@ -173,26 +177,26 @@ def head_name(number: Any) -> str:
     return f"head_{number}"
 
 
-def _short(found: Sequence[str]) -> list[str]:
+def _short(paths: Sequence[str]) -> list[str]:
     """Paths without the folder that they share: output/kernel, output/bias ↦ kernel, bias."""
-    folders = [path.split("/")[:-1] for path in found]
+    folders = [path.split("/")[:-1] for path in paths]
     shared = 0
     while folders and all(len(f) > shared and f[shared] == folders[0][shared] for f in folders):
         shared += 1
-    return ["/".join(path.split("/")[shared:]) for path in found]
+    return ["/".join(path.split("/")[shared:]) for path in paths]
 
 
 def _of_rows(outputs: jax.Array, inputs: PyTree) -> jax.Array:
     """Of outputs [head, n, out], those of each row's head [n, out]."""
-    own = inputs["head"][:, 0] == jnp.arange(len(outputs))[:, None]
-    return jnp.where(own[..., None], outputs, 0).sum(0)
+    mask = inputs["head"][:, 0] == jnp.arange(len(outputs))[:, None]
+    return jnp.where(mask[..., None], outputs, 0).sum(0)
 
 
 def multi_head(network: Any, num_heads: int, select: Select = "output/*") -> MultiHead:
     """A network with one set of outputs for each task on a common trunk.
 
     Inputs become {"inputs": what the network takes, "head": whole numbers [n, 1], the head of every row}. Arrays that
-    `select` matches are kept once for each head, at paths such as `head_0/kernel`; all others are below `trunk/`.
+    `select` matches exist once for each head, at paths such as `head_0/kernel`; all others are below `trunk/`.
 
     Args:
         network: any network of credo; its outputs are those of one head.

@@ -1,6 +1,6 @@
-"""Ways to run a network once: with given weights, drawing pre-activations, with signs of rows, or to learn its shapes.
+"""Passes over a network: plain, with drawn pre-activations, with flipout's signs, or to record shapes.
 
-A network is written down once, as calls on a pass; the pass says what a layer with weights does.
+A network is defined once, as calls on a pass; the pass defines what a layer with weights does.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ TINY = 1e-20  # below this variance a pre-activation is its mean: the root has n
 
 
 class Plain:
-    """Weights as given. With a key, `mask` puts units to zero at the dropout rate: row by row, or alike for all."""
+    """Weights as they are. With a key, `mask` puts units to zero at the dropout rate: row by row, or alike for all."""
 
     def __init__(self, params: PyTree, key: jax.Array | None = None, rate: float = 0.0, rows: bool = True):
         self.params, self.key, self.rate, self.rows = params, key, rate, rows
@@ -52,9 +52,9 @@ class Plain:
 class Local(Plain):
     """Pre-activations drawn from their Gaussians: for W ~ N(M, S²), Wh + b is N(Mh + m_b, S²h² + s_b²).
 
-    In a convolution one is drawn for every place of the map. Places of one row share the weights, so under a draw of
-    weights their pre-activations are correlated, and here they are not: each has its exact distribution, and jointly
-    they are an approximation (Kingma et al., 2015; Molchanov et al., 2017).
+    In a convolution one is drawn for every position of the map. Positions of one row share the weights, so a draw of
+    weights correlates their pre-activations. Here they are independent: each has its exact distribution, jointly they
+    are an approximation (Kingma et al., 2015; Molchanov et al., 2017).
     """
 
     def __init__(self, mean: PyTree, std: PyTree, key: jax.Array):
@@ -80,8 +80,8 @@ class Local(Plain):
 class Flipout(Plain):
     """The one perturbation Δ with other signs for every row: (M + Δ ∘ sr')h = Mh + s ∘ Δ(r ∘ h).
 
-    In a convolution r has a sign for each input channel and s one for each output channel, the same at all places of a
-    row: every row then sees one kernel, with the distribution that a draw has where Δ is symmetric and independent.
+    In a convolution r has a sign for each input channel and s one for each output channel, the same at all positions of
+    a row: every row then sees one kernel, with the distribution that a draw has where Δ is symmetric and independent.
     """
 
     def __init__(self, mean: PyTree, moved: PyTree, key: jax.Array):
@@ -103,7 +103,7 @@ class Flipout(Plain):
 
 
 class Recorder(Plain):
-    """Writes down what every layer needs: kernel shapes by name, and vectors with their starts."""
+    """Records what every layer needs: kernel shapes by name, and vectors with their start values."""
 
     def __init__(self, num_outputs: int):
         super().__init__({})

@@ -1,4 +1,4 @@
-"""Recurrent networks: a state that reads a sequence, and a dense layer on its end."""
+"""Recurrent networks: a cell over a sequence, and a dense layer on its last state."""
 
 from typing import Any
 
@@ -63,33 +63,33 @@ class Recurrent(Layered):
     def _lstm(self, run: Plain, name: str, hidden: jax.Array) -> jax.Array:
         """States [width, time, data] for inputs [features, time, data]."""
         shape = (4 * self.width, self.width)
-        seen = run.linear(f"{name}_input", hidden, (4 * self.width, len(hidden)), _over_time)
+        projected = run.linear(f"{name}_input", hidden, (4 * self.width, len(hidden)), _over_time)
 
-        def step(carry: tuple[jax.Array, jax.Array], now: jax.Array) -> tuple[tuple[jax.Array, jax.Array], jax.Array]:
+        def step(carry: tuple[jax.Array, jax.Array], x: jax.Array) -> tuple[tuple[jax.Array, jax.Array], jax.Array]:
             state, memory = carry
-            gates = now + run.linear(f"{name}_state", state, shape, layers.dense, bias=False)
-            enter, forget, new, leave = jnp.split(gates, 4)
-            memory = jax.nn.sigmoid(forget) * memory + jax.nn.sigmoid(enter) * jnp.tanh(new)
-            state = jax.nn.sigmoid(leave) * jnp.tanh(memory)
+            gates = x + run.linear(f"{name}_state", state, shape, layers.dense, bias=False)
+            input_gate, forget_gate, candidate, output_gate = jnp.split(gates, 4)
+            memory = jax.nn.sigmoid(forget_gate) * memory + jax.nn.sigmoid(input_gate) * jnp.tanh(candidate)
+            state = jax.nn.sigmoid(output_gate) * jnp.tanh(memory)
             return (state, memory), state
 
-        start = jnp.zeros((self.width, seen.shape[2]), seen.dtype)
-        return _scan(step, (start, start), seen)
+        start = jnp.zeros((self.width, projected.shape[2]), projected.dtype)
+        return _scan(step, (start, start), projected)
 
     def _gru(self, run: Plain, name: str, hidden: jax.Array) -> jax.Array:
         """States [width, time, data] for inputs [features, time, data]."""
         shape = (2 * self.width, self.width)
-        seen = run.linear(f"{name}_input", hidden, (3 * self.width, len(hidden)), _over_time)
+        projected = run.linear(f"{name}_input", hidden, (3 * self.width, len(hidden)), _over_time)
 
-        def step(state: jax.Array, now: jax.Array) -> tuple[jax.Array, jax.Array]:
-            gates, new = jnp.split(now, [2 * self.width])
+        def step(state: jax.Array, x: jax.Array) -> tuple[jax.Array, jax.Array]:
+            gates, candidate = jnp.split(x, [2 * self.width])
             gates = gates + run.linear(f"{name}_state", state, shape, layers.dense, bias=False)
             reset, update = jnp.split(jax.nn.sigmoid(gates), 2)
-            recalled = run.linear(f"{name}_candidate", state, (self.width, self.width), layers.dense)
-            state = update * state + (1 - update) * jnp.tanh(new + reset * recalled)
+            memory = run.linear(f"{name}_candidate", state, (self.width, self.width), layers.dense)
+            state = update * state + (1 - update) * jnp.tanh(candidate + reset * memory)
             return state, state
 
-        return _scan(step, jnp.zeros((self.width, seen.shape[2]), seen.dtype), seen)
+        return _scan(step, jnp.zeros((self.width, projected.shape[2]), projected.dtype), projected)
 
 
 def _over_time(kernel: jax.Array, bias: jax.Array | None, hidden: jax.Array) -> jax.Array:
@@ -98,8 +98,8 @@ def _over_time(kernel: jax.Array, bias: jax.Array | None, hidden: jax.Array) -> 
     return flat.reshape(-1, *hidden.shape[1:])
 
 
-def _scan(step: Any, start: Any, seen: jax.Array) -> jax.Array:
-    states = jax.lax.scan(step, start, seen.transpose(1, 0, 2))[1]
+def _scan(step: Any, start: Any, inputs: jax.Array) -> jax.Array:
+    states = jax.lax.scan(step, start, inputs.transpose(1, 0, 2))[1]
     return states.transpose(1, 0, 2)
 
 

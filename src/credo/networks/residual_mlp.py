@@ -1,4 +1,4 @@
-"""A perceptron with shortcuts: each layer adds to what it was given."""
+"""A perceptron with shortcuts: each block adds to its input."""
 
 from typing import Any
 

@@ -30,15 +30,15 @@ class ResNet(Images):
         hidden = self._conv(run, "stem_conv", hidden, self.width, 3, bias=False)
         hidden = self._norm(run, "stem_norm", hidden, self.normalisation)
         for i in range(self.depth // 2 - 1):
-            stage, place = divmod(i, (self.depth - 2) // 6)
-            hidden = self._block(run, f"block_{i}", hidden, self.width * 2**stage, 2 if stage and not place else 1)
+            stage, index = divmod(i, (self.depth - 2) // 6)
+            hidden = self._block(run, f"block_{i}", hidden, self.width * 2**stage, 2 if stage and not index else 1)
         return self._dense(run, "output", layers.global_mean(hidden))
 
     def _block(self, run: Plain, name: str, hidden: jax.Array, width: int, stride: int) -> jax.Array:
         inner = self._conv(run, f"{name}_conv_0", hidden, width, 3, stride, bias=False)
         inner = run.mask(self._norm(run, f"{name}_norm_0", inner, self.normalisation))
         inner = self._conv(run, f"{name}_conv_1", inner, width, 3, bias=False)
-        # Past a change of size the shortcut is every other place, and zeros for the new channels: no weights.
+        # Where the size changes, the shortcut takes every other position, and zeros for the new channels: no weights.
         short = jnp.pad(hidden[:, ::stride, ::stride], ((0, width - len(hidden)), (0, 0), (0, 0), (0, 0)))
         return self._norm(run, f"{name}_norm_1", inner, self.normalisation, plus=short)
 

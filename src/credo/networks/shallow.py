@@ -49,8 +49,8 @@ class Shallow:
         """Kernels are [out, in]; a bias has its layer's fan-in."""
 
         def one(layer: str, kind: str, array: jax.Array) -> ParamInfo:
-            own = params[layer].get("kernel")
-            outputs, inputs = (array.shape[0], None) if own is None else own.shape
+            kernel = params[layer].get("kernel")
+            outputs, inputs = (array.shape[0], None) if kernel is None else kernel.shape
             axis = 1 if kind == "kernel" else None
             return ParamInfo(f"{layer}/{kind}", kind, inputs, outputs, tuple(array.shape), axis)
 

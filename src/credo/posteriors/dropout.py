@@ -1,4 +1,4 @@
-"""Dropout posteriors: weights whose input rows are masked at random, or a network that masks its own activations."""
+"""Dropout posteriors: input rows of weights are masked at random, or activations by the network itself."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -60,8 +60,8 @@ class WeightDropout(WeightPosterior):
         units = num_units(params["network"], self.rows)
         masks = {}
         for k, (name, count) in zip(jax.random.split(key, len(units)), units.items()):
-            kept = jax.random.bernoulli(k, 1 - rates[name], (count,))
-            masks[name] = kept / (1 - rates[name])
+            keep = jax.random.bernoulli(k, 1 - rates[name], (count,))
+            masks[name] = keep / (1 - rates[name])
         network = with_masks(params["network"], masks, self.rows)
         return Variables(params | {"network": network}, take(self.state, member))
 

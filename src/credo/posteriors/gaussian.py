@@ -12,7 +12,7 @@ import numpy as np
 from credo.core.capabilities import IndependentSpread, LogitLikelihood, MarginalPosterior, ask, offers
 from credo.core.model import Model
 from credo.core.network import Variables
-from credo.core.parts import Arrays, chosen, replaced
+from credo.core.parts import Arrays, replace_arrays, select_arrays
 from credo.core.posterior import Draws, WeightPosterior
 from credo.core.tree import Select, by_paths, leaf, path_string, paths, struct, take, with_paths
 from credo.core.typing import PyTree
@@ -36,8 +36,8 @@ class GaussianWeights(WeightPosterior):
         points: parameters that are points: noise, hyper-parameters.
         state: frozen statistics of the network.
         log_evidence: the approximation of log p(D) [member].
-        prior_scale: what the prior's precision was multiplied by [member, group]; 1 where the prior was kept.
-        structure: how Σ is kept: "full", "kfac", "diagonal", "last_layer" or "low_rank".
+        prior_scale: factor of the prior's precision [member, group]; 1 where the prior stayed.
+        structure: the structure of Σ: "full", "kfac", "diagonal", "last_layer" or "low_rank".
         mode: how it predicts.
     """
 
@@ -57,7 +57,7 @@ class GaussianWeights(WeightPosterior):
         return dataclasses.replace(self, mode=mode)
 
     def num_draws(self, num: int | None) -> tuple[int, int]:
-        """One for each member under "probit", which has no chance in it."""
+        """One for each member under "probit", which draws nothing."""
         return (self.members, 1) if self.mode == "probit" else super().num_draws(num)
 
     def centre(self, member: Any) -> Variables:
@@ -66,7 +66,7 @@ class GaussianWeights(WeightPosterior):
 
     def draw(self, key: jax.Array, member: jax.Array, index: jax.Array) -> Variables:
         variables = self.centre(member)
-        network = _moved(variables.params["network"], take(self.spread, member).draw(key))
+        network = _shifted_by(variables.params["network"], take(self.spread, member).draw(key))
         return Variables(variables.params | {"network": network}, variables.state)
 
     def log_prob(self, params: PyTree) -> jax.Array:
@@ -82,8 +82,8 @@ class GaussianWeights(WeightPosterior):
         def one(mean: PyTree, spread: Any) -> jax.Array:
             return spread.log_prob({path: values[path] - x for path, x in by_paths(mean).items()})
 
-        each = jax.vmap(one)(self.mean["network"], self.spread)
-        return jax.scipy.special.logsumexp(each) - math.log(self.members)
+        log_probs = jax.vmap(one)(self.mean["network"], self.spread)
+        return jax.scipy.special.logsumexp(log_probs) - math.log(self.members)
 
     def product(self) -> tuple[PyTree, PyTree] | None:
         """Means and standard deviations of the weights where they are independent, else None."""
@@ -96,22 +96,22 @@ class GaussianWeights(WeightPosterior):
 
     def marginal(self, select: Select) -> "GaussianWeights":
         """The distribution of the weights that the globs match, by path."""
-        mean = chosen(self.mean, select)
-        wanted = tuple(mean["network"])
-        if not set(wanted) <= set(self.spread.paths) or not offers(self.spread, MarginalPosterior):
+        mean = select_arrays(self.mean, select)
+        names = tuple(mean["network"])
+        if not set(names) <= set(self.spread.paths) or not offers(self.spread, MarginalPosterior):
             raise NoDensity(
-                f'structure="{self.structure}" has no density of {", ".join(wanted)}: take another structure.'
+                f'structure="{self.structure}" has no density of {", ".join(names)}: take another structure.'
             )
-        spread = self._spread(lambda spread: spread.marginal(wanted))
+        spread = self._spread(lambda spread: spread.marginal(names))
         return GaussianWeights(mean, spread, {}, {}, structure=self.structure, mode=self.mode)
 
     def renewed(self, mean: Arrays, std: Arrays) -> "GaussianWeights":
         """The same with the weights at these paths N(mean, std²) instead, independent of all others."""
         spread = self._spread(lambda spread: spread.renewed(std))
-        return dataclasses.replace(self, mean=replaced(self.mean, mean), spread=spread)
+        return dataclasses.replace(self, mean=replace_arrays(self.mean, mean), spread=spread)
 
     def _spread(self, function: Callable[[Any], Any]) -> Any:
-        """The function of every member's spread, in its own precision: outside of a program it is kept on the host."""
+        """The function of every member's spread, in its precision: outside of a program it stays on the host."""
         if not any(isinstance(x, np.ndarray) and x.dtype == np.float64 for x in jax.tree.leaves(self.spread)):
             return jax.vmap(function)(self.spread)
         with jax.enable_x64(True):
@@ -141,24 +141,24 @@ class GaussianWeights(WeightPosterior):
             params = variables.params | {"network": with_paths(network, values)}
             return model.outputs(Variables(params, variables.state), inputs)[0]
 
-        chosen = {path: x for path, x in by_paths(network).items() if path in spread.paths}
+        weights = {path: x for path, x in by_paths(network).items() if path in spread.paths}
         if self.mode == "probit":
             variance = spread.variance(model, variables, inputs)
-            return (run(chosen) / jnp.sqrt(1 + math.pi / 8 * variance))[None]
+            return (run(weights) / jnp.sqrt(1 + math.pi / 8 * variance))[None]
         # The network is run once; every draw is then one linear map.
-        outputs, push = jax.linearize(run, chosen)
+        outputs, push = jax.linearize(run, weights)
 
         def one(key: jax.Array) -> jax.Array:
             deviation = spread.draw(key)
-            return outputs + push({path: deviation[path].astype(x.dtype) for path, x in chosen.items()})
+            return outputs + push({path: deviation[path].astype(x.dtype) for path, x in weights.items()})
 
         group = None if jax.default_backend() == "cpu" else min(32, len(keys))
         return jax.lax.map(one, keys, batch_size=group)
 
 
-def _moved(tree: PyTree, deviation: dict[str, jax.Array]) -> PyTree:
+def _shifted_by(tree: PyTree, deviation: dict[str, jax.Array]) -> PyTree:
     def one(path: Any, x: jax.Array) -> jax.Array:
-        found = deviation.get(path_string(path))
-        return x if found is None else x + found.astype(x.dtype)
+        delta = deviation.get(path_string(path))
+        return x if delta is None else x + delta.astype(x.dtype)
 
     return jax.tree_util.tree_map_with_path(one, tree)

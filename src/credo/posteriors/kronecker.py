@@ -8,7 +8,7 @@ import numpy as np
 from jax.scipy.linalg import solve_triangular
 
 from credo.core.network import Variables
-from credo.core.parts import Arrays, chosen, one_scale, replaced
+from credo.core.parts import Arrays, one_scale, replace_arrays, select_arrays
 from credo.core.posterior import WeightPosterior
 from credo.core.tree import Select, leaf, path_string, struct, take
 from credo.core.typing import PyTree
@@ -43,7 +43,7 @@ class MatrixNormal(WeightPosterior):
         return Variables(theta | take(self.points, member), take(self.state, member))
 
     def log_prob(self, params: PyTree) -> jax.Array:
-        """log (1/S) Σ_s q_s(θ); of the marginal, where only some kinds of parameters are given."""
+        """log (1/S) Σ_s q_s(θ); of the marginal, where only some kinds of parameters are there."""
         random = {name: params[name] for name in self.mean if name in params}
         parts = ({name: self.mean[name] for name in random}, self.rows, self.columns, self.std)
         each = jax.vmap(lambda m, a, b, s: matrix_log_prob(m, a, b, s, random))(*parts)
@@ -51,7 +51,7 @@ class MatrixNormal(WeightPosterior):
 
     def marginal(self, select: Select) -> "MatrixNormal":
         """The distribution of the weights that the globs match, by path: arrays are independent of each other."""
-        mean = chosen(self.mean, select)
+        mean = select_arrays(self.mean, select)
         rows, columns, std = (
             {path: x for path, x in part.items() if path.removeprefix("network/") in mean["network"]}
             for part in (self.rows, self.columns, self.std)
@@ -70,7 +70,7 @@ class MatrixNormal(WeightPosterior):
             for side in (rows, columns):
                 size, dtype = side[name].shape, side[name].dtype
                 side[name] = np.broadcast_to(half * np.eye(size[-1], dtype=dtype), size)
-        return MatrixNormal(replaced(self.mean, mean), rows, columns, rest, self.points, self.state)
+        return MatrixNormal(replace_arrays(self.mean, mean), rows, columns, rest, self.points, self.state)
 
 
 def matrix_draw(mean: PyTree, rows: Arrays, columns: Arrays, std: Arrays, eps: PyTree) -> PyTree:

@@ -55,7 +55,7 @@ class Linearised(WeightPosterior):
         keys = jax.random.split(key, members * draws).reshape(members, draws)
 
         def one(pair: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, PyTree]:
-            own, member = pair
+            member_keys, member = pair
             params = take(self.weights.mean, member) | take(self.weights.points, member)
             state = take(self.weights.state, member)
             centre = model.complete(params)["network"]
@@ -63,11 +63,11 @@ class Linearised(WeightPosterior):
             # The network is run once for each member; every draw is then one linear map.
             values, push = jax.linearize(run, centre)
 
-            def moved(k: jax.Array) -> tuple[jax.Array, PyTree]:
+            def one_draw(k: jax.Array) -> tuple[jax.Array, PyTree]:
                 theta = model.complete(self.weights.draw(k, member, jnp.zeros((), jnp.int32)).params)
                 return values + push(jax.tree.map(jnp.subtract, theta["network"], centre)), theta["likelihood"]
 
-            return jax.lax.map(moved, own)
+            return jax.lax.map(one_draw, member_keys)
 
         values, likelihood = jax.lax.map(one, (keys, jnp.arange(members)))
         return Draws(values, likelihood, None)

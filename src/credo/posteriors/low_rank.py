@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from jax.scipy.linalg import cho_solve
 
 from credo.core.network import Variables
-from credo.core.parts import Arrays, chosen, replaced
+from credo.core.parts import Arrays, replace_arrays, select_arrays
 from credo.core.posterior import WeightPosterior
 from credo.core.tree import Select, leaf, struct, take
 from credo.core.typing import PyTree
@@ -38,21 +38,21 @@ class LowRank(WeightPosterior):
         return Variables(theta | take(self.points, member), take(self.state, member))
 
     def log_prob(self, params: PyTree) -> jax.Array:
-        """log (1/S) Σ_s N(θ; m_s, Σ_s); of the marginal, where only some kinds of parameters are given."""
-        given = [name for name in self.mean if name in params]
-        parts = [{name: tree[name] for name in given} for tree in (self.mean, self.std, self.factor, params)]
+        """log (1/S) Σ_s N(θ; m_s, Σ_s); of the marginal, where only some kinds of parameters are there."""
+        kinds = [name for name in self.mean if name in params]
+        parts = [{name: tree[name] for name in kinds} for tree in (self.mean, self.std, self.factor, params)]
         each = jax.vmap(low_rank_log_prob, (0, 0, 0, None))(*parts)
         return jax.scipy.special.logsumexp(each) - jnp.log(self.members)
 
     def marginal(self, select: Select) -> "LowRank":
         """The distribution of the weights that the globs match, by path: their rows of W."""
-        mean, std, factor = (chosen(tree, select) for tree in (self.mean, self.std, self.factor))
+        mean, std, factor = (select_arrays(tree, select) for tree in (self.mean, self.std, self.factor))
         return LowRank(mean, std, factor, {}, {})
 
     def renewed(self, mean: Arrays, std: Arrays) -> "LowRank":
         """The same with the weights at these paths N(mean, std²) instead, independent of all others."""
         zeros = dict.fromkeys(mean, 0.0)
-        parts = (replaced(self.mean, mean), replaced(self.std, std), replaced(self.factor, zeros))
+        parts = (replace_arrays(self.mean, mean), replace_arrays(self.std, std), replace_arrays(self.factor, zeros))
         return LowRank(*parts, self.points, self.state)
 
 

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 
 from credo.core.network import Variables
-from credo.core.parts import Arrays, chosen, replaced
+from credo.core.parts import Arrays, replace_arrays, select_arrays
 from credo.core.posterior import WeightPosterior
 from credo.core.tree import Select, leaf, struct, take
 from credo.core.typing import PyTree
@@ -31,19 +31,19 @@ class MeanField(WeightPosterior):
         return Variables(params, take(self.state, member))
 
     def log_prob(self, params: PyTree) -> jax.Array:
-        """log (1/S) Σ_s Π_i N(θ_i; m_si, s_si²); of the marginal, where only some kinds of parameters are given."""
-        given = [name for name in self.mean if name in params]
+        """log (1/S) Σ_s Π_i N(θ_i; m_si, s_si²); of the marginal, where only some kinds of parameters are there."""
+        kinds = [name for name in self.mean if name in params]
         each = jax.tree.map(
             lambda x, m, s: jax.scipy.stats.norm.logpdf(x, m, s).sum(axis=tuple(range(1, m.ndim))),
-            *({name: tree[name] for name in given} for tree in (params, self.mean, self.std)),
+            *({name: tree[name] for name in kinds} for tree in (params, self.mean, self.std)),
         )
         total = sum(jax.tree.leaves(each))
         return jax.scipy.special.logsumexp(total) - jnp.log(self.members)
 
     def marginal(self, select: Select) -> "MeanField":
         """The distribution of the weights that the globs match, by path."""
-        return MeanField(chosen(self.mean, select), chosen(self.std, select), {}, {})
+        return MeanField(select_arrays(self.mean, select), select_arrays(self.std, select), {}, {})
 
     def renewed(self, mean: Arrays, std: Arrays) -> "MeanField":
         """The same with the weights at these paths N(mean, std²) instead, independent of all others."""
-        return MeanField(replaced(self.mean, mean), replaced(self.std, std), self.points, self.state)
+        return MeanField(replace_arrays(self.mean, mean), replace_arrays(self.std, std), self.points, self.state)

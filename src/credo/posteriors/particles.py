@@ -1,4 +1,4 @@
-"""Draws that came with an estimate of the evidence: of sequential Monte Carlo and of importance sampling."""
+"""Draws with an estimate of the evidence, from sequential Monte Carlo or importance sampling."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from credo.posteriors.samples import Samples
 
 @struct
 class Particles(Samples):
-    """Draws θ_{c,k}, as in `Samples`, with what their making tells beside them.
+    """Draws θ_{c,k}, as in `Samples`, with an estimate of the evidence and diagnostics of the weights.
 
     Attributes:
         log_evidence: log p(D) as each member estimates it [member]; at a temperature T, log ∫ p(D, θ)^{1/T} dθ.
@@ -24,6 +24,6 @@ class Particles(Samples):
 
     @property
     def mean_log_evidence(self) -> float:
-        """log of the mean over members: what each estimates is p(D), not its logarithm."""
+        """log of the mean over members: each estimates p(D), not its logarithm."""
         values = np.asarray(self.log_evidence, np.float64)
         return float(np.logaddexp.reduce(values, axis=None) - np.log(values.size))

@@ -17,7 +17,7 @@ from credo.core.tree import leaf, struct, take
 from credo.core.typing import PyTree
 from credo.errors import NoDensity, Refusal
 
-WHOLE = 16  # a part gives as many sixteenths of its own draws as it weighs, rounded up: few programs, whatever weights
+SIXTEENTHS = 16  # a part gives its weight's share of its draws, rounded up to sixteenths: few programs for all weights
 
 
 @struct
@@ -34,13 +34,13 @@ class Stacked(Card):
 
     Draws are those of all parts one after another, of one member, and log weights are log w_c + those within part c. A
     part of natural size N_c gives ⌈w_c N_c⌉ draws (in sixteenths), so that a stack costs no more than its dearest part
-    and is as exact as its parts are on average.
+    and has the Monte Carlo error of its parts on average.
 
     Attributes:
         parts: models and posteriors.
-        log_shares: log w [part], normalised wherever they are used; −∞ is a part that says nothing.
-        sixteenths: of its own draws, that each part gives.
-        kinds: which part of the `Mixed` likelihood each one has; () where all have one and the same likelihood.
+        log_shares: log w [part], normalised wherever they are used; −∞ leaves a part out.
+        sixteenths: how many sixteenths of its draws each part gives.
+        kinds: the part of the `Mixed` likelihood that each one has; () where all have the same likelihood.
     """
 
     parts: tuple[StackPart, ...] = leaf()
@@ -59,8 +59,8 @@ class Stacked(Card):
             return [max(1, math.ceil(num * share / sum(self.sixteenths))) for share in self.sixteenths]
         natural = [math.prod(part.posterior.num_draws(None)) for part in self.parts]
         return [
-            None if share == WHOLE else max(1, math.ceil(own * share / WHOLE))
-            for own, share in zip(natural, self.sixteenths)
+            None if share == SIXTEENTHS else max(1, math.ceil(count * share / SIXTEENTHS))
+            for count, share in zip(natural, self.sixteenths)
         ]
 
     def plan(self, key: jax.Array, num: int | None) -> list[tuple[StackPart, jax.Array, int | None]]:
@@ -76,10 +76,10 @@ class Stacked(Card):
     def outputs(self, key: jax.Array, model: Model, inputs: PyTree, num: int | None) -> Draws:
         """f(x) under draws of every part, by the part's own model."""
         plan = self.plan(key, num)
-        return self.joined([flatten(part.posterior.outputs(own, part.model, inputs, n)) for part, own, n in plan])
+        return self.joined([flatten(part.posterior.outputs(k, part.model, inputs, n)) for part, k, n in plan])
 
     def joined(self, drawn: list[Flat]) -> Draws:
-        """Draws of every part at the same rows as draws of the whole.
+        """Draws of every part at the same rows as draws of the stack.
 
         Args:
             drawn: by part; log weights [draw], or [draw, …] where those of one part differ from row to row.
@@ -101,13 +101,13 @@ class Stacked(Card):
 
     def _of_kind(self, kind: int, drawn: list[Flat]) -> PyTree:
         """The parameters of one likelihood [draw, …]; draws of others have those of its own first draw."""
-        own = [flat.params if k == kind else None for k, flat in zip(self.kinds, drawn)]
-        some_draw = take(next(params for params in own if params is not None), 0)
+        params_by_part = [flat.params if k == kind else None for k, flat in zip(self.kinds, drawn)]
+        some_draw = take(next(params for params in params_by_part if params is not None), 0)
 
         def filled(count: int) -> PyTree:
             return jax.tree.map(lambda x: jnp.broadcast_to(x, (count, *x.shape)), some_draw)
 
-        each = [filled(len(flat.outputs)) if params is None else params for params, flat in zip(own, drawn)]
+        each = [filled(len(flat.outputs)) if params is None else params for params, flat in zip(params_by_part, drawn)]
         return jax.tree.map(lambda *x: jnp.concatenate(x), *each)
 
     # ------------------------------------------------------------------ other views of it
@@ -115,8 +115,8 @@ class Stacked(Card):
         """The stack of parts whose draws are one function at all these inputs."""
         if all(isinstance(part.posterior, WeightPosterior) for part in self.parts):
             return self
-        kept = list(blocks)  # each part goes over them
-        return self._with_posteriors(lambda posterior: posterior.joint_at(kept))
+        block_list = list(blocks)  # each part goes over them
+        return self._with_posteriors(lambda posterior: posterior.joint_at(block_list))
 
     def view(self, mode: str) -> "Stacked":
         """The stack whose parts predict in this way, those that can; refused where none can."""
@@ -129,10 +129,10 @@ class Stacked(Card):
                 refused.append(error)
                 return posterior
 
-        found = self._with_posteriors(viewed)
+        stack = self._with_posteriors(viewed)
         if len(refused) == len(self.parts):
             raise Refusal(f"No part of this stack predicts with mode={mode!r}. {refused[0]}")
-        return found
+        return stack
 
     def _with_posteriors(self, change: Callable[[Any], Any]) -> "Stacked":
         parts = [dataclasses.replace(part, posterior=change(part.posterior)) for part in self.parts]

@@ -84,14 +84,14 @@ class SubsetPosterior(WeightPosterior):
         members, draws = self.num_draws(num)
         keys = key[None] if members == 1 else jax.random.split(key, members)
 
-        def one(own: tuple[jax.Array, Any, PyTree]) -> Draws:
+        def one(member: tuple[jax.Array, Any, PyTree]) -> Draws:
             # Every member holds values of its own, hence has a model of its own.
-            alone = jax.tree.map(lambda x: x[None], own[1])
-            inside = dataclasses.replace(model, fixed=model.complete(own[2]))
-            return take(alone.outputs(own[0], inside, inputs, draws), 0)
+            inner = jax.tree.map(lambda x: x[None], member[1])
+            inner_model = dataclasses.replace(model, fixed=model.complete(member[2]))
+            return take(inner.outputs(member[0], inner_model, inputs, draws), 0)
 
-        found = jax.lax.map(one, (keys, self.inner, self.held))
-        return found._replace(log_weights=self.chosen_weights(num))
+        draws_of_members = jax.lax.map(one, (keys, self.inner, self.held))
+        return draws_of_members._replace(log_weights=self.chosen_weights(num))
 
     def log_prob(self, params: PyTree) -> jax.Array:
         """Density of the free parameters."""

@@ -16,12 +16,12 @@ from credo.priors.checks import check_weights
 from credo.priors.elementwise import ElementwisePrior
 from credo.priors.normal import NormalDensity
 
-GIVEN = "The weights of the distribution given to as_prior"
+WEIGHTS = "The weights of the distribution given to as_prior"
 
 
 @struct
 class AsPrior(ElementwisePrior):
-    """p(θ) = q(θ), the marginal of the given distribution over the network's weights."""
+    """p(θ) = q(θ), the marginal of a distribution over the network's weights."""
 
     distribution: ParamDistribution = leaf()
 
@@ -33,7 +33,7 @@ class AsPrior(ElementwisePrior):
         shapes = jax.tree.map(
             lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), draw["network"] if wrapped else draw
         )
-        check_weights(info, by_paths(shapes), GIVEN)
+        check_weights(info, by_paths(shapes), WEIGHTS)
         if not isinstance(q, MeanField):
             return WeightDistribution(q, wrapped)
         if q.members == 1:
@@ -43,7 +43,7 @@ class AsPrior(ElementwisePrior):
         return WeightDistribution(dataclasses.replace(q, mean=mean, std=std, points={}, state={}))
 
     def bind_part(self, info: PyTree, params: PyTree) -> Any:
-        """Some of the weights: Gaussian posteriors know their marginals."""
+        """The marginal of some of the weights, where the posterior has it in closed form."""
         q: Any = self.distribution
         if isinstance(q, MeanField) and q.members == 1:
             return super().bind_part(info, params)
@@ -54,14 +54,14 @@ class AsPrior(ElementwisePrior):
             )
         part = q.marginal(tuple(i.path for i in jax.tree.leaves(info, is_leaf=is_info)))
         arrays = {path: x[0] for path, x in part.mean["network"].items()}
-        check_weights(info, arrays, GIVEN)
+        check_weights(info, arrays, WEIGHTS)
         return WeightDistribution(part)
 
     def density(self, info: ParamInfo) -> NormalDensity:
         """The normal of one array of a mean-field posterior with one member."""
         q: Any = self.distribution
         mean, std = (by_paths(tree["network"]) for tree in (q.mean, q.std))
-        check_weights(info, {path: x[0] for path, x in mean.items()}, GIVEN, part=True)
+        check_weights(info, {path: x[0] for path, x in mean.items()}, WEIGHTS, part=True)
         return NormalDensity(mean[info.path][0], std[info.path][0])
 
 
@@ -77,7 +77,7 @@ class WeightDistribution:
         return self.distribution.log_prob({"network": params} if self.wrapped else params)
 
     def sample(self, key: jax.Array, num: int) -> PyTree:
-        """`num` draws; a mixture gives a few more to be even over members, and chance leaves some out."""
+        """`num` draws; where a mixture returns a few more, to be even over members, a random subset of them."""
         draw, choose = jax.random.split(key)
         draws = self.distribution.sample(draw, num)
         draws = draws["network"] if self.wrapped else draws

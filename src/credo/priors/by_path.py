@@ -31,18 +31,20 @@ class ByPath:
     priors: tuple[Prior, ...] = leaf()
 
     def init(self, info: PyTree = None) -> PyTree:
-        """Hyper-parameters of the priors that have some, by the place of their glob."""
+        """Hyper-parameters of the priors that have some, by the index of their glob."""
         if info is None:
-            return _named([prior.init() for prior in self.priors])
-        return _named([prior.init(own) for prior, own in zip(self.priors, self._owned(info))])
+            return _by_part([prior.init() for prior in self.priors])
+        return _by_part([prior.init(infos) for prior, infos in zip(self.priors, self._infos_by_prior(info))])
 
     def sample_hyper(self, key: jax.Array, info: PyTree) -> PyTree:
-        """Hyper-parameters of each part from its own prior."""
+        """Hyper-parameters of each part, drawn from its prior."""
         keys = jax.random.split(key, len(self.priors))
-        return _named([prior.sample_hyper(k, own) for prior, k, own in zip(self.priors, keys, self._owned(info))])
+        return _by_part(
+            [prior.sample_hyper(k, infos) for prior, k, infos in zip(self.priors, keys, self._infos_by_prior(info))]
+        )
 
-    def _owned(self, info: PyTree) -> list[dict[str, Any]]:
-        """The parameters of each part by path."""
+    def _infos_by_prior(self, info: PyTree) -> list[dict[str, Any]]:
+        """For each prior, the parameters that its glob is the first to match, by path."""
         infos = jax.tree.leaves(info, is_leaf=is_info)
         owners = [first_match(i.path, self.globs, "by_path") for i in infos]
         return [{i.path: i for i, owner in zip(infos, owners) if owner == k} for k in range(len(self.priors))]
@@ -53,19 +55,19 @@ class ByPath:
         return sum(each, jnp.zeros(()))
 
     def bind(self, info: PyTree, params: PyTree) -> "Pieces":
-        """Each prior bound to the parameters that are its own."""
+        """Each prior bound to its parameters."""
         infos, treedef = jax.tree.flatten(info, is_leaf=is_info)
         owners = tuple(first_match(i.path, self.globs, "by_path") for i in infos)
         names = tuple(i.path for i in infos)
         parts = []
-        for k, (prior, own) in enumerate(zip(self.priors, self._owned(info))):
+        for k, (prior, part) in enumerate(zip(self.priors, self._infos_by_prior(info))):
             partial = capability(prior, PartialPrior)
             bind = prior.bind if partial is None else partial.bind_part
-            parts.append(bind(own, params.get(f"part_{k}", {})))
+            parts.append(bind(part, params.get(f"part_{k}", {})))
         return Pieces(tuple(parts), treedef, names, owners)
 
 
-def _named(each: list[PyTree]) -> PyTree:
+def _by_part(each: list[PyTree]) -> PyTree:
     return {f"part_{k}": params for k, params in enumerate(each) if jax.tree.leaves(params)}
 
 
@@ -83,10 +85,10 @@ class Pieces:
 
     def log_prob(self, params: PyTree) -> jax.Array:
         """Σ_k log p_k(θ_k)."""
-        own: list[dict[str, Any]] = [{} for _ in self.parts]
+        trees: list[dict[str, Any]] = [{} for _ in self.parts]
         for name, k, x in zip(self.names, self.owners, self.treedef.flatten_up_to(params)):
-            own[k][name] = x
-        return sum((part.log_prob(tree) for part, tree in zip(self.parts, own)), jnp.zeros(()))
+            trees[k][name] = x
+        return sum((part.log_prob(tree) for part, tree in zip(self.parts, trees)), jnp.zeros(()))
 
     def sample(self, key: jax.Array, num: int) -> PyTree:
         """`num` independent draws of the whole tree."""
@@ -95,9 +97,9 @@ class Pieces:
 
     def gaussian(self) -> tuple[PyTree, PyTree] | None:
         """Trees of means and standard deviations when every part is normal, else None."""
-        every = [ask(part, GaussianDistribution).gaussian() for part in self.parts]
-        pairs = [pair for pair in every if pair is not None]
-        if len(pairs) < len(every):
+        gaussians = [ask(part, GaussianDistribution).gaussian() for part in self.parts]
+        pairs = [pair for pair in gaussians if pair is not None]
+        if len(pairs) < len(gaussians):
             return None
         return self._join([pair[0] for pair in pairs]), self._join([pair[1] for pair in pairs])
 

@@ -15,7 +15,7 @@ from credo.priors.checks import check_weights, positive, weights_of
 from credo.priors.elementwise import Elementwise, ElementwisePrior
 from credo.priors.normal import NormalDensity
 
-GIVEN = "The weights given to centred_on"
+WEIGHTS = "The weights given to centred_on"
 
 
 @struct
@@ -29,12 +29,12 @@ class CentredOn(ElementwisePrior):
     def density(self, info: ParamInfo) -> NormalDensity:
         """Normal around the given array."""
         arrays = by_paths(self.centre)
-        check_weights(info, arrays, GIVEN, part=True)
+        check_weights(info, arrays, WEIGHTS, part=True)
         return NormalDensity(arrays[info.path], self.scales[first_match(info.path, self.globs, "centred_on")])
 
     def bind(self, info: PyTree, params: PyTree) -> Elementwise:
         """The normal around the given weights, once their paths and shapes agree with the network's."""
-        check_weights(info, by_paths(self.centre), GIVEN)
+        check_weights(info, by_paths(self.centre), WEIGHTS)
         return self.bind_part(info, params)
 
 

@@ -12,13 +12,13 @@ from credo.core.typing import PyTree
 
 
 def weights_of(params: PyTree) -> PyTree:
-    """The network's weights, out of a model's whole parameters or as they are."""
-    whole = isinstance(params, Mapping) and "network" in params
-    return params["network"] if whole and set(params) <= {"network", "likelihood", "prior"} else params
+    """The network's weights, from all parameters of a model or as they are."""
+    has_network = isinstance(params, Mapping) and "network" in params
+    return params["network"] if has_network and set(params) <= {"network", "likelihood", "prior"} else params
 
 
 def check_weights(info: PyTree, arrays: Mapping[str, Any], whose: str, part: bool = False) -> None:
-    """Raise a sentence where weights by path are not those of the network; with `part`, where others may be there."""
+    """Raise where weights by path are not those of the network; `part` allows others beside them."""
     infos = {i.path: i.shape for i in jax.tree.leaves(info, is_leaf=is_info)}
-    given = {path: tuple(x.shape) for path, x in arrays.items() if path in infos or not part}
-    check_shapes(given, infos, whose)
+    shapes = {path: tuple(x.shape) for path, x in arrays.items() if path in infos or not part}
+    check_shapes(shapes, infos, whose)

@@ -40,12 +40,12 @@ class FanInNormal(ElementwisePrior):
 def _refusal(lacking: Sequence[ParamInfo]) -> Refusal:
     """What lacks a fan-in, with priors that fit: a scale multiplies what it sees, so it stays near its start, 1."""
     around = "centred_on(start, 0.1)"
-    own = ", ".join(f'"{i.path}": {around if i.kind == "scale" else "normal(1.0)"}' for i in lacking)
-    start = ", with start = network.init(key, inputs, outputs).params" if around in own else ""
-    named = ", ".join(f"'{i.path}' (kind \"{i.kind}\")" for i in lacking)
+    entries = ", ".join(f'"{i.path}": {around if i.kind == "scale" else "normal(1.0)"}' for i in lacking)
+    start = ", with start = network.init(key, inputs, outputs).params" if around in entries else ""
+    names = ", ".join(f"'{i.path}' (kind \"{i.kind}\")" for i in lacking)
     return Refusal(
-        f"fan_in_normal has no scale for {named}, which have no fan-in: give them priors of their own, "
-        f'by_path({{{own}, "*": fan_in_normal()}}){start}.'
+        f"fan_in_normal has no scale for {names}, which have no fan-in: give them priors of their own, "
+        f'by_path({{{entries}, "*": fan_in_normal()}}){start}.'
     )
 
 

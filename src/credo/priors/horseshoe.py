@@ -54,8 +54,8 @@ class Horseshoe:
     def log_hyperprior(self, params: PyTree) -> jax.Array:
         """log p(log λ) + log p(log τ) + log p(log c)."""
         local = sum((HalfCauchy().log_prob(u).sum() for u in params["log_local"].values()), jnp.zeros(()))
-        known = 0.0 if self.known else HalfCauchy(self.global_scale).log_prob(params["log_global"])
-        return local + known + self._slab().log_prob(params["log_slab"])
+        log_global = 0.0 if self.known else HalfCauchy(self.global_scale).log_prob(params["log_global"])
+        return local + log_global + self._slab().log_prob(params["log_slab"])
 
     def bind(self, info: PyTree, params: PyTree) -> Elementwise:
         """Normals, each with its own scale τλ̃."""

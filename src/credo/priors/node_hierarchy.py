@@ -101,13 +101,13 @@ class NodeHierarchy:
     def _dims(self, info: PyTree) -> int:
         if info is None:
             raise InputError("This prior knows its size once the network is known: give `init` the network's info.")
-        known = {i.path: i.shape for i in jax.tree.leaves(info, is_leaf=is_info)}
-        if "hidden/kernel" not in known or not set(known) <= PATHS:
+        shapes = {i.path: i.shape for i in jax.tree.leaves(info, is_leaf=is_info)}
+        if "hidden/kernel" not in shapes or not set(shapes) <= PATHS:
             raise Refusal(
                 "node_hierarchy is a prior over the nodes of one hidden layer: its network is "
                 "credo.networks.shallow(nodes)."
             )
-        return 1 + known["hidden/kernel"][1]
+        return 1 + shapes["hidden/kernel"][1]
 
 
 PATHS = {"hidden/kernel", "hidden/bias", "output/kernel", "linear/kernel", "linear/bias"}

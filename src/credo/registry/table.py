@@ -1,4 +1,4 @@
-"""What every registry is: rows by name, whose builders are strings, so that reading a table imports none of them."""
+"""A registry: rows by name. Builders are strings, so that reading a table imports none of them."""
 
 import difflib
 import importlib
@@ -89,7 +89,7 @@ class Table(dict[str, R], Generic[R]):
         return None
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, names: Iterable[str]) -> str:
     """ " Did you mean 'x'?" or nothing."""
-    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    close = difflib.get_close_matches(name, list(names), n=1, cutoff=0.5)
     return f" Did you mean {close[0]!r}?" if close else ""

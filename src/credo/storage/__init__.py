@@ -1,1 +1,1 @@
-"""Files: written whole or not at all, read as data, never as code."""
+"""Files: written atomically, read as data, never as code."""

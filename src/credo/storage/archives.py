@@ -1,7 +1,7 @@
-"""What is read back from a folder: regular files inside it, of bounded size and depth. Nothing in them is executed.
+"""Reading from a folder: regular files inside it, of bounded size and depth. Nothing in them is executed.
 
-Needs NumPy alone: exported predictors take this module along. Every way in which a file can be wrong is `Damaged`; who
-reads it says in a sentence what to do.
+Needs NumPy alone: exported predictors take this module along. Whatever is wrong with a file is `Damaged`; callers add
+what to do.
 """
 
 import hashlib
@@ -37,15 +37,15 @@ def regular_file(path: Any, *, inside: bool = True) -> Path:
     """
     path = Path(path)
     try:
-        found, folder = path.resolve(strict=True), path.parent.resolve(strict=True)
-        mode = os.stat(found).st_mode
+        target, folder = path.resolve(strict=True), path.parent.resolve(strict=True)
+        mode = os.stat(target).st_mode
     except FileNotFoundError:
         raise
     except (OSError, RuntimeError, ValueError) as error:  # a loop of links; a zero byte in a name
         raise Damaged(f"{path.name} cannot be looked at") from error
     if not stat.S_ISREG(mode):
         raise Damaged(f"{path.name} is not a regular file")
-    if inside and not found.is_relative_to(folder):
+    if inside and not target.is_relative_to(folder):
         raise Damaged(f"{path.name} is a link to another folder")
     return path
 
@@ -72,20 +72,20 @@ def parse_json(content: bytes | str) -> Any:
         {'a': [1, 2]}
     """
     try:
-        found = json.loads(content)
+        document = json.loads(content)
     except (ValueError, RecursionError, MemoryError) as error:
         raise Damaged(f"it is not JSON ({type(error).__name__})") from error
-    level, depth = [found], 0
+    level, depth = [document], 0
     while level := [part for item in level for part in _parts(item)]:
         depth += 1
         if depth > MOST_DEPTH:
             raise Damaged(f"its parts lie more than {MOST_DEPTH} deep")
-    return found
+    return document
 
 
 def _parts(item: Any) -> Any:
-    own = item.values() if isinstance(item, dict) else item if isinstance(item, list) else ()
-    return [part for part in own if isinstance(part, dict | list)]
+    parts = item.values() if isinstance(item, dict) else item if isinstance(item, list) else ()
+    return [part for part in parts if isinstance(part, dict | list)]
 
 
 def read_arrays(path: Any) -> dict[str, np.ndarray]:
@@ -118,7 +118,7 @@ def parse_arrays(content: bytes) -> dict[str, np.ndarray]:
 
 
 def _array(content: bytes) -> np.ndarray:
-    """One array in NumPy's format; what its header says must be what follows."""
+    """One array in NumPy's format; its header must agree with its bytes."""
     file = io.BytesIO(content)
     version = np.lib.format.read_magic(file)
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
@@ -131,6 +131,6 @@ def _array(content: bytes) -> np.ndarray:
 
 
 def document_digest(document: dict[str, Any]) -> str:
-    """The SHA-256 of a document but for its own entry `document_digest`."""
-    told = {name: value for name, value in document.items() if name != "document_digest"}
-    return hashlib.sha256(json.dumps(told, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    """The SHA-256 of a document without its entry `document_digest`."""
+    content = {name: value for name, value in document.items() if name != "document_digest"}
+    return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

@@ -12,7 +12,7 @@ from typing import Any
 
 from credo.errors import InputError, Unwritable
 
-_ONE_AT_A_TIME = threading.RLock()  # threads of a process share the names of what they build
+_LOCK = threading.RLock()  # threads of a process share the names of unfinished folders
 
 
 @contextmanager
@@ -39,16 +39,16 @@ def write_file(path: Path, content: str | bytes) -> None:
 
 @contextmanager
 def replaced_folder(
-    folder: Any, is_run: Callable[[Path], bool], keep: tuple[str, ...] = (), own: tuple[str, ...] = ()
+    folder: Any, is_run: Callable[[Path], bool], keep: tuple[str, ...] = (), stale: tuple[str, ...] = ()
 ) -> Iterator[Path]:
     """A new folder to fill, which takes the place of `folder` when the block ends without an error.
 
-    An earlier folder is only replaced where `is_run` says that it is credo's own. What it holds comes along, but for
-    names like those in `own`, which go with it; names in `keep` move to the new one in any case.
+    An earlier folder is only replaced where `is_run` says that credo wrote it. Its other files come along, except names
+    that match `stale`; names in `keep` move to the new folder in any case.
     """
     folder = Path(os.path.realpath(folder))
     building, aside = (folder.with_name(f".{folder.name}.{os.getpid()}.{kind}") for kind in ("new", "old"))
-    with _ONE_AT_A_TIME:
+    with _LOCK:
         check_replaceable(folder, is_run)
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
@@ -58,9 +58,9 @@ def replaced_folder(
             for path in building.iterdir():
                 _flush(path)
             for path in folder.iterdir() if folder.is_dir() else ():
-                place = building / path.name
-                if not os.path.lexists(place) and not any(fnmatch(path.name, name) for name in (*own, *keep)):
-                    _also(path, place)
+                target = building / path.name
+                if not os.path.lexists(target) and not any(fnmatch(path.name, name) for name in (*stale, *keep)):
+                    _carry_over(path, target)
             _flush(building)
             _swap(building, folder, aside, keep)
         except OSError as error:
@@ -73,7 +73,7 @@ def replaced_folder(
 
 
 def check_replaceable(folder: Path, is_run: Callable[[Path], bool], kind: str = "a credo run") -> None:
-    """Raise a sentence where something that credo did not write stands at this place."""
+    """Raise where something that credo did not write has this path."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file; choose another folder to write to.")
     if folder.is_dir() and any(folder.iterdir()) and not is_run(folder):
@@ -100,30 +100,30 @@ def _swap(building: Path, folder: Path, aside: Path, keep: tuple[str, ...]) -> N
     shutil.rmtree(before, ignore_errors=True)
 
 
-def _also(path: Path, place: Path) -> None:
-    """Let a file or folder be at a second place too: at no moment is it at neither."""
+def _carry_over(path: Path, target: Path) -> None:
+    """Give a file or folder a second path, without a moment at which it has none."""
     if path.is_dir() and not path.is_symlink():
-        shutil.copytree(path, place, symlinks=True, copy_function=_link)
+        shutil.copytree(path, target, symlinks=True, copy_function=_link)
     else:
-        _link(path, place)
+        _link(path, target)
 
 
-def _link(path: Any, place: Any) -> None:
-    """A second name for a file; a copy where the disk knows no such thing."""
+def _link(path: Any, target: Any) -> None:
+    """A hard link to a file; a copy where the file system has none."""
     try:
-        os.link(path, place, follow_symlinks=False)
+        os.link(path, target, follow_symlinks=False)
     except (OSError, NotImplementedError):
-        shutil.copy2(path, place, follow_symlinks=False)
+        shutil.copy2(path, target, follow_symlinks=False)
 
 
 def _exchange(one: Path, other: Path) -> bool:
-    """Let two folders change places in one step, where the system can (Linux): no moment is without either."""
+    """Exchange two folders in one step, where the system can (Linux): no moment is without either."""
     try:
         rename = ctypes.CDLL(None, use_errno=True).renameat2
     except (OSError, AttributeError, TypeError):
         return False
-    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
-    return rename(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0
+    at_fdcwd, rename_exchange = -100, 2
+    return rename(at_fdcwd, os.fsencode(one), at_fdcwd, os.fsencode(other), rename_exchange) == 0
 
 
 def _flush(path: Path) -> None:

@@ -1,8 +1,4 @@
-"""Files with a digest, which are read only where they are what was written.
-
-Checkpoints and stores go through here: regular files alone, their SHA-256 looked at before anything is made of their
-bytes.
-"""
+"""Files with a digest, for checkpoints and stores: regular files, read only where their SHA-256 is the one written."""
 
 import hashlib
 import json
@@ -19,7 +15,7 @@ from credo.storage.tensors import read_tensors, write_tensors
 
 PIECE_BYTES = 2**20
 MOST_RECORD = 2**28  # bytes of a record: no fit writes one as large
-# What a document that is none of ours makes of its reader.
+# What reading a foreign document may raise.
 DAMAGE = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 
 
@@ -32,7 +28,7 @@ def write_record(path: Path, document: dict[str, Any]) -> None:
 
 def read_record(path: Path) -> dict[str, Any]:
     """The document that `write_record` wrote."""
-    with _opened(path) as file:
+    with _open(path) as file:
         digest, _, content = file.read(MOST_RECORD).partition(b"\n")
     if hashlib.sha256(content).hexdigest().encode() != digest:
         raise ArtifactError(f"{_short(path)} is not what was written")
@@ -41,33 +37,33 @@ def read_record(path: Path) -> dict[str, Any]:
 
 
 def write_arrays(path: Path, arrays: dict[str, Any]) -> dict[str, Any]:
-    """Write arrays of any type; gives what `read_arrays` wants to know of the file."""
-    held = {name: np.ascontiguousarray(np.asarray(x)) for name, x in arrays.items()}
+    """Write arrays of any type; returns the entry that `read_arrays` needs."""
+    contiguous = {name: np.ascontiguousarray(np.asarray(x)) for name, x in arrays.items()}
     # As bytes: the file format does not know every type of JAX.
-    plain = {name: x.reshape(-1).view(np.uint8) for name, x in held.items()}
+    plain = {name: x.reshape(-1).view(np.uint8) for name, x in contiguous.items()}
     with replaced_file(path) as part:
         digest = write_tensors(part, plain)
-    kinds = {name: [x.dtype.name, list(np.shape(arrays[name]))] for name, x in held.items()}
+    kinds = {name: [x.dtype.name, list(np.shape(arrays[name]))] for name, x in contiguous.items()}
     return {"sha256": digest, "arrays": kinds}
 
 
-def read_arrays(path: Path, known: dict[str, Any]) -> dict[str, np.ndarray]:
-    """The arrays of a file that was checked."""
-    found, arrays = read_tensors(path), {}
-    for name, (dtype, shape) in known["arrays"].items():
-        arrays[name] = np.array(found[name]).view(jnp.dtype(dtype)).reshape(shape)
+def read_arrays(path: Path, entry: dict[str, Any]) -> dict[str, np.ndarray]:
+    """The arrays of a file that was checked; `entry` is what `write_arrays` returned."""
+    raw, arrays = read_tensors(path), {}
+    for name, (dtype, shape) in entry["arrays"].items():
+        arrays[name] = np.array(raw[name]).view(jnp.dtype(dtype)).reshape(shape)
     return arrays
 
 
 def check(path: Path, digest: str, start: int = 0, stop: int | None = None) -> None:
-    """Raise what is wrong with a file, or with these bytes of it, as the end of a sentence."""
-    with _opened(path) as file:
-        found, left = hashlib.sha256(), float("inf") if stop is None else stop - start
+    """Raise where a file, or these bytes of it, are not what was written; the message ends a caller's sentence."""
+    with _open(path) as file:
+        sha256, rest = hashlib.sha256(), float("inf") if stop is None else stop - start
         file.seek(start)
-        while left > 0 and (piece := file.read(int(min(left, PIECE_BYTES)))):
-            found.update(piece)
-            left -= len(piece)
-    if found.hexdigest() != digest:
+        while rest > 0 and (piece := file.read(int(min(rest, PIECE_BYTES)))):
+            sha256.update(piece)
+            rest -= len(piece)
+    if sha256.hexdigest() != digest:
         raise ArtifactError(f"{_short(path)} is not what was written")
 
 
@@ -75,7 +71,7 @@ def _short(path: Path) -> str:
     return f"{path.parent.name}/{path.name}"
 
 
-def _opened(path: Path) -> BinaryIO:
+def _open(path: Path) -> BinaryIO:
     try:
         return regular_file(path).open("rb")
     except FileNotFoundError as error:

@@ -1,4 +1,4 @@
-"""Objects as JSON and arrays: what may stand in a file is data, and names in it are looked up, never imported.
+"""Objects as JSON and arrays: files hold data alone, and names in them are looked up, never imported.
 
 A value becomes JSON in which `{"$type": name, "fields": …}` is a credo object and `{"$array": name}` an array that lies
 in a safetensors file beside it. Numbers come back as the type they had: a Python float stays one, so that a loaded
@@ -36,17 +36,17 @@ class Unsavable(TypeError):
 
 
 def known_types() -> dict[str, type]:
-    """Every class that a file may name: credo's own by package, and the user's own structs."""
-    known: dict[str, type] = {"core.Model": Model}
+    """Every class that a file may name: credo's by package, and the user's structs."""
+    types: dict[str, type] = {"core.Model": Model}
     for package in (networks, priors, likelihoods, posteriors, curvature, infinite):
         short = package.__name__.rpartition(".")[2]  # files outlive the folders of the source
         for name, item in vars(package).items():
             if isinstance(item, type) and dataclasses.is_dataclass(item):
-                known[f"{short}.{name}"] = item
+                types[f"{short}.{name}"] = item
     for name, item in STRUCTS.items():
         if not item.__module__.startswith("credo."):
-            known[f"user.{name}"] = item
-    return known
+            types[f"user.{name}"] = item
+    return types
 
 
 def encode(value: Any, arrays: Arrays, path: str = "") -> Any:

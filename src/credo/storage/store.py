@@ -1,6 +1,6 @@
-"""What a long run has done so far, in a folder: the settings it belongs to and its cells, so that it can go on.
+"""A long run's results in a folder, so that it can resume: its settings and its cells.
 
-FILE                     settings, and what the run says of itself
+FILE                     settings, and the run's other content
 cells/NAME.record        a cell: its facts and the digest of its arrays, under a digest of its own
 cells/NAME.safetensors   those arrays
 """
@@ -56,7 +56,7 @@ class Store:
 
     @contextmanager
     def understood(self) -> Iterator[None]:
-        """Make one sentence of whatever is wrong with the file, where this block reads its content."""
+        """Turn errors of the block, which reads the file's content, into one sentence."""
         try:
             yield
         except (OSError, *DAMAGE) as error:
@@ -65,19 +65,19 @@ class Store:
             ) from error
 
     def save(self, **content: Any) -> None:
-        """Write the settings, and what the run says of itself."""
+        """Write the settings, and the run's other content."""
         if self.folder is not None:
             write_document(self.path, self.settings, content)
 
     def read(self, name: str) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
-        """Facts and arrays of a cell; None where it is not done, or is damaged: a note says that it is done again."""
+        """Facts and arrays of a cell; None where it is not done, or damaged, which a note says."""
         record, file = self._files(name)
         if self.folder is None or not os.path.lexists(record):
             return None
         try:
-            found = read_record(record)
-            check(file, found["arrays"]["sha256"])
-            return found["facts"], read_arrays(file, found["arrays"])
+            content = read_record(record)
+            check(file, content["arrays"]["sha256"])
+            return content["facts"], read_arrays(file, content["arrays"])
         except (ArtifactError, OSError, *DAMAGE) as error:
             self.notes.append(f"What was kept of {name} was damaged ({error}) and is computed again.")
             return None

@@ -80,14 +80,14 @@ def _in_order(x: np.ndarray) -> Iterator[memoryview]:
 
 
 def read_tensors(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of a file; those of a large one are read-only memory maps, whose numbers are read when looked at."""
+    """The arrays of a file; those of a large one are read-only memory maps."""
     from safetensors import SafetensorError, safe_open
     from safetensors.numpy import load_file
 
     try:
         if path.stat().st_size < LARGE_BYTES:
             return load_file(path)
-        with safe_open(path, "numpy"):  # the library checks the header, and that it tells of the whole file
+        with safe_open(path, "numpy"):  # the library checks the header against the file
             return _mapped(path)
     except SafetensorError as error:
         raise ArtifactError(f"its arrays are damaged ({error})") from error
@@ -97,7 +97,7 @@ def _mapped(path: Path) -> dict[str, np.ndarray]:
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
         entries: dict[str, Any] = json.loads(file.read(length))
-        whole = np.memmap(file, np.uint8, "r")
+        content = np.memmap(file, np.uint8, "r")
     entries.pop("__metadata__", None)
     arrays = {}
     for name, entry in entries.items():
@@ -105,7 +105,7 @@ def _mapped(path: Path) -> dict[str, np.ndarray]:
         dtype = DTYPES.get(entry["dtype"])
         if dtype is None or end - start != dtype.itemsize * math.prod(entry["shape"]):
             raise ArtifactError(f"its array '{name}' has the type {entry['dtype']}, which is not one of credo's")
-        found = whole[start:end].view(dtype).reshape(entry["shape"])
-        arrays[name] = found if found.nbytes > SMALL_ARRAY else np.array(found)
-    release(whole)
+        array = content[start:end].view(dtype).reshape(entry["shape"])
+        arrays[name] = array if array.nbytes > SMALL_ARRAY else np.array(array)
+    release(content)
     return arrays

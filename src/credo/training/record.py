@@ -127,7 +127,7 @@ class Record:
         """Let the next `unsaved` give everything: what was saved is gone."""
         self._saved = 0
         if self._file is not None:
-            self._file.tell_again()
+            self._file.rewind_sync()
 
     def restore(self, arrays: dict[str, np.ndarray], treedef: Any) -> None:
         """Take back a stretch that `unsaved` gave."""

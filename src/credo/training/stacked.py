@@ -17,7 +17,7 @@ from credo.core.predict import FEW_ROWS, is_shape, output_shapes
 from credo.errors import InputError, Refusal
 from credo.likelihoods import Mixed
 from credo.posteriors import Samples, Stacked, StackPart
-from credo.posteriors.stacked import WHOLE
+from credo.posteriors.stacked import SIXTEENTHS
 from credo.training.config import plain
 from credo.training.fit import Fit
 from credo.training.placement import on_one_device
@@ -64,7 +64,7 @@ def stacked(fits: Sequence[Fit], weights: Sequence[float], names: Sequence[str] 
     parts, read = zip(*map(_part, heard))
     likelihood, kinds = _likelihood(heard, parts)
     log_shares = np.log([share.weight for share in heard]).astype(np.float32)
-    posterior = Stacked(parts, log_shares, tuple(math.ceil(WHOLE * share.weight) for share in heard), kinds)
+    posterior = Stacked(parts, log_shares, tuple(math.ceil(SIXTEENTHS * share.weight) for share in heard), kinds)
     outcomes = [share.fit.outcome for share in heard]
     said = [f"{share.name}: {note}" for share in heard if share.weight >= SILENT for note in share.fit.notes]
     model = dataclasses.replace(main.model, likelihood=likelihood)

@@ -11,7 +11,7 @@ import numpy as np
 from credo.core.batch import Batch
 from credo.core.capabilities import GaussianDistribution, RenewablePosterior, ask, capability
 from credo.core.model import Model
-from credo.core.parts import replaced
+from credo.core.parts import replace_arrays
 from credo.core.tree import by_paths, matches
 from credo.core.typing import PyTree
 from credo.errors import InputError, Refusal
@@ -94,7 +94,7 @@ def next_start(
     fresh = by_paths(_fresh(key, model, batch))
     mean = {path: x for path, x in fresh.items() if matches(path, tuple(new))}
     if isinstance(posterior, GaussianWeights):  # a mode is looked for: its spread is not asked
-        return dataclasses.replace(posterior, mean=replaced(posterior.mean, mean))
+        return dataclasses.replace(posterior, mean=replace_arrays(posterior.mean, mean))
     scale = method.initial_std if isinstance(method, BayesByBackprop) else None
     scale = float(batch.num_data) ** -0.5 if scale is None else float(scale)
     return posterior.renewed(mean, {path: np.full(x.shape, scale, np.float32) for path, x in mean.items()})

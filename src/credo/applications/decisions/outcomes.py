@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from credo.core.count_places import count_places, count_range
+from credo.core.count_nodes import count_nodes, count_range
 from credo.core.likelihood import Likelihood
 from credo.core.mixture import Flat, values_of
 from credo.core.predictive import Predictive
@@ -68,7 +68,7 @@ def outcomes(
     """Blocks of rows with their outcomes.
 
     Classes: all of them, exactly. Counts: every number that has probability (beyond 4096, bins that
-    resolve every draw: `credo.core.count_places`). Real numbers:
+    resolve every draw: `credo.core.count_nodes`). Real numbers:
     Gauss-Kronrod quadrature of every draw's own density p(y | θ_k), in panels that end at `breaks`, so that jumps and
     kinks there cost no accuracy, however narrow one draw's density is beside the spread of the draws.
 
@@ -144,7 +144,7 @@ def _counts(
 ) -> tuple[np.ndarray, jax.Array]:
     """Counts [n, J] and their probabilities [K, n, J]; the middles of bins of several where there are more than J."""
     ends = (jnp.asarray(x, jnp.float32) for x in (low, high))
-    first = count_places(likelihood, draws, *ends, wide)
+    first = count_nodes(likelihood, draws, *ends, wide)
     if (high - low).max() < wide:
         return np.asarray(first, np.float64), _count_mass(likelihood, draws, first)
     last = jnp.concatenate([first[:, 1:] - 1, first[:, -1:]], 1)

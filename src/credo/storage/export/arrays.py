@@ -15,7 +15,7 @@ from credo.likelihoods.calibrated import Corrected
 from credo.networks import MLP, Shallow
 from credo.posteriors import Stacked
 from credo.registry import LIKELIHOODS
-from credo.storage.export.draws import drawn
+from credo.storage.export.draws import make_draws
 from credo.storage.export.stacks import each_part, widths_of
 from credo.storage.export.subject import Subject
 from credo.training.fit import Fit
@@ -25,7 +25,7 @@ INSTEAD = 'use form="stablehlo"'
 
 
 def numbers(subject: Subject, mode: str | None) -> tuple[dict[str, Any], Arrays]:
-    """What `portable` must know of network, likelihood and weights: plain data, and arrays by name."""
+    """Network, likelihood and weights for `portable`: plain data, and arrays by name."""
     fit = subject.fit
     posterior = fit.posterior if mode is None else fit.posterior.view(mode)
     if isinstance(posterior, Stacked):
@@ -34,37 +34,37 @@ def numbers(subject: Subject, mode: str | None) -> tuple[dict[str, Any], Arrays]
 
 
 def _stack(posterior: Stacked, fit: Fit, key: jax.Array, num: int | None) -> tuple[dict[str, Any], Arrays]:
-    """The same of a stack: that of each part, whose arrays have its place before their names."""
+    """The same of a stack: for each part, with its index before the names of its arrays."""
     described, arrays = zip(*each_part(posterior, fit, key, num, _numbers))
-    found = {f"{c}/{name}": x for c, own in enumerate(arrays) for name, x in own.items() if name != "log_weights"}
+    joined = {f"{c}/{name}": x for c, part in enumerate(arrays) for name, x in part.items() if name != "log_weights"}
     shares = np.asarray(jax.nn.log_softmax(np.asarray(posterior.log_shares)), np.float64)
-    found["log_weights"] = np.concatenate([share + own["log_weights"] for share, own in zip(shares, arrays)])
+    joined["log_weights"] = np.concatenate([share + part["log_weights"] for share, part in zip(shares, arrays)])
     likelihood = {
-        "name": "stack", "parts": [own["likelihood"] for own in described],
-        "draws": [len(own["log_weights"]) for own in arrays],
+        "name": "stack", "parts": [part["likelihood"] for part in described],
+        "draws": [len(part["log_weights"]) for part in arrays],
         "outputs": widths_of(fit.model.likelihood, posterior.kinds),
     }  # fmt: skip
-    network = {"name": "stack", "parts": [own["network"] for own in described]}
-    return {"network": network, "likelihood": likelihood}, found
+    network = {"name": "stack", "parts": [part["network"] for part in described]}
+    return {"network": network, "likelihood": likelihood}, joined
 
 
 def _numbers(posterior: Any, model: Model, key: jax.Array, num: int | None) -> tuple[dict[str, Any], Arrays]:
     network = _network(model)
     if ask(posterior, ModalPosterior).mode == "probit":
         raise Refusal(f'The NumPy predictor has no mode="probit"; take "linearised" or "sampled", or {INSTEAD}.')
-    found = drawn(posterior, model, key, num)
-    if found is None:
-        own = isinstance(posterior, WeightPosterior)
-        what = INSTEAD if own else "it predicts from all training rows: keep the run and use credo.predict"
+    draws = make_draws(posterior, model, key, num)
+    if draws is None:
+        has_weights = isinstance(posterior, WeightPosterior)
+        what = INSTEAD if has_weights else "it predicts from all training rows: keep the run and use credo.predict"
         raise Refusal(f"A {type(posterior).__name__} has no draws of weights for the NumPy predictor; {what}.")
-    count = found.log_weights.size
-    each = jax.tree.map(lambda x: np.asarray(x).reshape(count, *x.shape[2:]), found.likelihood)
+    count = draws.log_weights.size
+    each = jax.tree.map(lambda x: np.asarray(x).reshape(count, *x.shape[2:]), draws.likelihood)
     settings, arrays = _likelihood(model.likelihood, each, count)
-    arrays |= {"log_weights": found.log_weights.reshape(count)}
-    lead = 1 if found.moves else 2  # draws of whole networks are one axis, whatever member they are of
-    for path, x in by_paths(found.network).items():
+    arrays |= {"log_weights": draws.log_weights.reshape(count)}
+    lead = 1 if draws.moves else 2  # draws of whole networks are one axis, whatever member they are of
+    for path, x in by_paths(draws.network).items():
         arrays[f"network/{path}"] = np.asarray(x, np.float32).reshape(-1, *x.shape[lead:])
-    arrays |= {f"deviation/{path}": np.asarray(x, np.float32) for path, x in found.moves.items()}
+    arrays |= {f"deviation/{path}": np.asarray(x, np.float32) for path, x in draws.moves.items()}
     return {"network": network, "likelihood": settings}, arrays
 
 
@@ -73,8 +73,8 @@ def _network(model: Model) -> dict[str, Any]:
     if type(network) is MLP:
         return {"name": "mlp", "layers": network.layers(), "activation": network.activation}
     if type(network) is Shallow:
-        named = {"nodes": network.num_nodes, "beside": network.beside, "activation": network.activation}
-        return {"name": "shallow"} | named
+        settings = {"nodes": network.num_nodes, "beside": network.beside, "activation": network.activation}
+        return {"name": "shallow"} | settings
     raise Refusal(
         f"The NumPy predictor knows credo's perceptrons and shallow networks, and this fit has a "
         f"{type(network).__name__}; {INSTEAD}, which takes every network."
@@ -83,13 +83,13 @@ def _network(model: Model) -> dict[str, Any]:
 
 def _likelihood(likelihood: Any, params: PyTree, count: int) -> tuple[dict[str, Any], Arrays]:
     """Its name and settings, and its parameters for each draw [draw, k]; `params` have a leading axis over draws."""
-    plain = likelihood
-    while isinstance(plain, Corrected):
-        plain = plain.inner
-    row = LIKELIHOODS.row_of(plain)
+    inner = likelihood
+    while isinstance(inner, Corrected):
+        inner = inner.inner
+    row = LIKELIHOODS.row_of(inner)
     if row is None or not row.numpy:
         raise Refusal(
-            f"The NumPy predictor has not the formulas of every likelihood, and this fit has a {type(plain).__name__}; "
+            f"The NumPy predictor has not the formulas of every likelihood, and this fit has a {type(inner).__name__}; "
             f"{INSTEAD}, which takes them all."
         )
     settings, _ = likelihood.exported(jax.tree.map(lambda x: x[0], params))

@@ -1,4 +1,4 @@
-"""One file of `portable` and what it shares with credo, for every exported folder: it needs NumPy alone."""
+"""One file of `portable` and the modules that it shares with credo, for every exported folder; it needs NumPy alone."""
 
 import ast
 from pathlib import Path
@@ -35,15 +35,15 @@ def assemble() -> str:
     for name in MODULES:
         path = Path(__file__).parents[2] / f"{name}.py"
         text = path.read_text(encoding="utf-8")
-        lines, rest = text.splitlines(), []
+        lines, body = text.splitlines(), []
         nodes = ast.parse(text).body
-        for place, node in enumerate(nodes):
+        for index, node in enumerate(nodes):
             if isinstance(node, ast.Import | ast.ImportFrom):
                 if not ast.unparse(node).startswith("from credo"):
                     imports.setdefault(ast.unparse(node))
-            elif place > 0:  # the first is the docstring
-                rest.append(place)
-        first = nodes[rest[0]]
+            elif index > 0:  # the first is the docstring
+                body.append(index)
+        first = nodes[body[0]]
         decorators = first.decorator_list if isinstance(first, ast.ClassDef | ast.FunctionDef) else []
         start = min([first.lineno, *(d.lineno for d in decorators)])
         bodies.append("\n".join(lines[start - 1 :]))

@@ -1,4 +1,4 @@
-"""The draws behind a prediction, made once: the very ones that `credo.predict` takes with the same key."""
+"""The draws behind a prediction, made once: those of `credo.predict` with the same key."""
 
 import itertools
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ from credo.posteriors import ActivationDropout, GaussianWeights, Linearised, Sam
 from credo.posteriors.subset import SubsetPosterior
 
 # Posteriors that predict with whole networks, one for each draw of the weights.
-WHOLE = (WeightPosterior.outputs, GaussianWeights.outputs, Linearised.outputs)
+BY_NETWORKS = (WeightPosterior.outputs, GaussianWeights.outputs, Linearised.outputs)
 
 
 class Drawn(NamedTuple):
@@ -43,8 +43,8 @@ class Around:
     def outputs(self, key: jax.Array, model: Model, inputs: PyTree, num: int | None) -> Draws:
         """All stored draws of f(x)."""
 
-        def one(own: tuple[PyTree, dict[str, jax.Array], PyTree]) -> jax.Array:
-            network, moves, state = own
+        def one(member: tuple[PyTree, dict[str, jax.Array], PyTree]) -> jax.Array:
+            network, moves, state = member
 
             def run(values: dict[str, jax.Array]) -> jax.Array:
                 return model.network.apply(Variables(with_paths(network, values), state), inputs)[0]
@@ -56,8 +56,8 @@ class Around:
         return Draws(values, self.likelihood, None)
 
 
-def drawn(posterior: Any, model: Model, key: jax.Array, num: int | None) -> Drawn | None:
-    """The draws; None where the posterior predicts in another way than by draws of weights."""
+def make_draws(posterior: Any, model: Model, key: jax.Array, num: int | None) -> Drawn | None:
+    """The draws; None where the posterior does not predict by draws of weights."""
     if not isinstance(posterior, WeightPosterior) or ask(posterior, ModalPosterior).mode == "probit":
         return None
     members, draws = posterior.num_draws(num)
@@ -72,7 +72,7 @@ def drawn(posterior: Any, model: Model, key: jax.Array, num: int | None) -> Draw
     plan = posterior._plan(key, num)
     if isinstance(posterior, ActivationDropout) and type(model.network) is MLP:
         params = _masked(posterior, model, plan)
-    elif type(posterior).outputs in WHOLE or (isinstance(posterior, SubsetPosterior) and posterior.whole):
+    elif type(posterior).outputs in BY_NETWORKS or (isinstance(posterior, SubsetPosterior) and posterior.whole):
         params = posterior.draws(*plan).params if posterior.on_disk else _one_by_one(posterior, plan)
         params = jax.vmap(model.complete)(params)
     else:
@@ -81,12 +81,12 @@ def drawn(posterior: Any, model: Model, key: jax.Array, num: int | None) -> Draw
     return Drawn(shaped["network"], {}, shaped["likelihood"], _state(posterior), log_weights)
 
 
-def stored(found: Drawn) -> Samples | Around:
+def as_posterior(draws: Drawn) -> Samples | Around:
     """The draws as a posterior that predicts with all of them."""
-    if found.moves:
-        return Around(found.network, found.moves, found.likelihood, found.state)
-    params = {"network": found.network, "likelihood": found.likelihood}
-    return Samples(params, found.state, found.log_weights)
+    if draws.moves:
+        return Around(draws.network, draws.moves, draws.likelihood, draws.state)
+    params = {"network": draws.network, "likelihood": draws.likelihood}
+    return Samples(params, draws.state, draws.log_weights)
 
 
 def size_of_draws(posterior: Any, num: int | None) -> int:
@@ -114,13 +114,13 @@ def _around_mode(
     """θ* of each member, and draws of the Gaussian around it."""
 
     def one(pair: tuple[jax.Array, jax.Array]) -> tuple[PyTree, dict[str, jax.Array], PyTree]:
-        own, member = pair
+        member_keys, member = pair
         centre = model.complete(posterior.centre(member).params)
         spread = take(posterior.spread, member)
         network = by_paths(centre["network"])
-        moves = jax.lax.map(spread.draw, own)
+        moves = jax.lax.map(spread.draw, member_keys)
         moves = {path: moves[path].astype(network[path].dtype) for path in spread.paths}
-        repeated = jax.tree.map(lambda x: jnp.broadcast_to(x, (len(own), *jnp.shape(x))), centre["likelihood"])
+        repeated = jax.tree.map(lambda x: jnp.broadcast_to(x, (len(member_keys), *jnp.shape(x))), centre["likelihood"])
         return centre["network"], moves, repeated
 
     return *jax.lax.map(one, (keys, jnp.arange(len(keys)))), posterior.state
@@ -134,9 +134,9 @@ def _around_mean(
     weights = posterior.weights
 
     def one(pair: tuple[jax.Array, jax.Array]) -> tuple[PyTree, dict[str, jax.Array], PyTree]:
-        own, member = pair
+        member_keys, member = pair
         centre = model.complete(take(weights.mean, member) | take(weights.points, member))["network"]
-        theta = jax.lax.map(lambda k: model.complete(weights.draw(k, member, jnp.int32(0)).params), own)
+        theta = jax.lax.map(lambda k: model.complete(weights.draw(k, member, jnp.int32(0)).params), member_keys)
         return centre, by_paths(jax.tree.map(lambda t, c: t - c, theta["network"], centre)), theta["likelihood"]
 
     return *jax.lax.map(one, (keys, jnp.arange(len(keys)))), weights.state

@@ -15,8 +15,8 @@ from credo.core.typing import PyTree
 from credo.errors import InputError, Refusal
 from credo.methods.function_space.infinite import FunctionPosterior
 from credo.posteriors import Stacked, StackPart
-from credo.posteriors.stacked import WHOLE
-from credo.storage.export.draws import drawn, size_of_draws, stored
+from credo.posteriors.stacked import SIXTEENTHS
+from credo.storage.export.draws import as_posterior, make_draws, size_of_draws
 from credo.storage.export.stacks import Counted, each_part
 from credo.storage.export.subject import Subject, described_inputs
 from credo.training.fit import Fit
@@ -42,49 +42,51 @@ def program(
     from jax import export
 
     fit = subject.fit
-    whole = fit.posterior if mode is None else fit.posterior.view(mode)
-    stacked, draws = isinstance(whole, Stacked), (subject.key, subject.num_samples)
-    posterior, model, num = _stack(whole, fit, *draws) if stacked else _constants(whole, fit.model, *draws)
+    full_posterior = fit.posterior if mode is None else fit.posterior.view(mode)
+    stacked, draws = isinstance(full_posterior, Stacked), (subject.key, subject.num_samples)
+    posterior, model, num = (
+        _stack(full_posterior, fit, *draws) if stacked else _constants(full_posterior, fit.model, *draws)
+    )
     key = np.asarray(jax.random.key_data(subject.key))
-    at = np.asarray(levels, np.float32)
+    quantile_levels = np.asarray(levels, np.float32)
 
     def one(inputs: PyTree) -> dict[str, jax.Array]:
         draws = posterior.outputs(jax.random.wrap_key_data(jnp.asarray(key)), model, inputs, num)
-        return _answers(model, mixture.flatten(draws), at)
+        return _answers(model, mixture.flatten(draws), quantile_levels)
 
     def run(inputs: PyTree) -> dict[str, jax.Array]:
         count = jax.tree.leaves(inputs)[0].shape[0]
         blocks = (count + block - 1) // block
-        found = jax.lax.map(one, jax.tree.map(lambda x: _in_blocks(x, blocks, block), inputs))
-        return jax.tree.map(lambda x: x.reshape(blocks * block, *x.shape[2:])[:count], found)
+        answers = jax.lax.map(one, jax.tree.map(lambda x: _in_blocks(x, blocks, block), inputs))
+        return jax.tree.map(lambda x: x.reshape(blocks * block, *x.shape[2:])[:count], answers)
 
     shapes = _shapes(described_inputs(subject.fit), export.symbolic_shape("n")[0])
-    chosen = list(platforms)
+    targets = list(platforms)
     while True:
         try:
             # Full precision on every platform: an accelerator's own choice would be off by 10⁻³.
             with jax.default_matmul_precision("highest"):
-                made = export.export(jax.jit(run), platforms=chosen)(shapes)
-            return bytes(made.serialize()), chosen
+                exported = export.export(jax.jit(run), platforms=targets)(shapes)
+            return bytes(exported.serialize()), targets
         except ImportError as error:
             raise InputError("JAX writes programs with flatbuffers, which is not installed; install it.") from error
         except (NotImplementedError, ValueError) as error:
-            if len(chosen) > 1:
-                chosen = chosen[:1]
+            if len(targets) > 1:
+                targets = targets[:1]
                 continue
             reason = str(error).splitlines()[0].rstrip(".")
-            raise Refusal(f"This model has no program for {chosen[0]}: {reason}.") from error
+            raise Refusal(f"This model has no program for {targets[0]}: {reason}.") from error
 
 
 def _stack(posterior: Stacked, fit: Fit, key: jax.Array, num: int | None) -> tuple[Any, Model, None]:
     """Every part of a stack with its own constants; each gives the draws that it gives inside of the stack."""
 
     def one(posterior: Any, model: Model, key: jax.Array, num: int | None) -> StackPart:
-        kept, kept_model, count = _constants(posterior, model, key, num)
-        return StackPart(kept_model, kept if count is None else Counted(kept, count))
+        constants, constant_model, count = _constants(posterior, model, key, num)
+        return StackPart(constant_model, constants if count is None else Counted(constants, count))
 
     parts = tuple(each_part(posterior, fit, key, num, one))
-    stack = dataclasses.replace(posterior, parts=parts, sixteenths=(WHOLE,) * len(parts))
+    stack = dataclasses.replace(posterior, parts=parts, sixteenths=(SIXTEENTHS,) * len(parts))
     return _single(stack), _single(fit.model), None
 
 
@@ -102,10 +104,10 @@ def _constants(posterior: Any, model: Model, key: jax.Array, num: int | None) ->
     few = isinstance(posterior, WeightPosterior) and (
         posterior.available is not None or size_of_draws(posterior, num) <= MOST_BYTES
     )
-    found = drawn(posterior, model, key, num) if few else None
-    if found is None:
+    stored = make_draws(posterior, model, key, num) if few else None
+    if stored is None:
         return _single(posterior), _single(model), num
-    return _single(stored(found)), _single(dataclasses.replace(model, fixed=None)), None
+    return _single(as_posterior(stored)), _single(dataclasses.replace(model, fixed=None)), None
 
 
 def _single(tree: PyTree) -> PyTree:
@@ -116,11 +118,11 @@ def _answers(model: Model, draws: mixture.Flat, levels: np.ndarray) -> dict[str,
     likelihood: Any = model.likelihood
     if likelihood.kind == "classes":
         return mixture.class_summary(likelihood, draws)
-    found = mixture.moments(likelihood, draws)
+    moments = mixture.moments(likelihood, draws)
     # One after another, so that the bisection stands in the program once.
-    each = jax.lax.map(lambda level: mixture.quantile(likelihood, draws, level), jnp.asarray(levels))
-    std = jnp.sqrt(found["aleatoric"] + found["epistemic"])
-    return found | {"std": std, "quantiles": jnp.moveaxis(each, 0, -1)}
+    quantiles = jax.lax.map(lambda level: mixture.quantile(likelihood, draws, level), jnp.asarray(levels))
+    std = jnp.sqrt(moments["aleatoric"] + moments["epistemic"])
+    return moments | {"std": std, "quantiles": jnp.moveaxis(quantiles, 0, -1)}
 
 
 def _in_blocks(x: jax.Array, blocks: Any, block: int) -> jax.Array:

@@ -1,4 +1,4 @@
-"""What exports must know of a stack: its parts by name, each with its key, its draws and its likelihood."""
+"""The parts of a stack for exports: each with its name, its key, its draws and its likelihood."""
 
 import dataclasses
 from collections.abc import Callable
@@ -21,17 +21,17 @@ T = TypeVar("T")
 
 @struct
 class Counted:
-    """A posterior that always gives so many draws, whatever it is asked for."""
+    """A posterior that always gives `count` draws."""
 
     posterior: Any = leaf()
     count: int = 1
 
     def num_draws(self, num: int | None) -> tuple[int, int]:
-        """Those of the count."""
+        """Those of `count`."""
         return self.posterior.num_draws(self.count)
 
     def outputs(self, key: jax.Array, model: Model, inputs: PyTree, num: int | None) -> Draws:
-        """So many draws of f(x)."""
+        """`count` draws of f(x)."""
         return self.posterior.outputs(key, model, inputs, self.count)
 
 
@@ -40,23 +40,23 @@ def each_part(
 ) -> list[T]:
     """What `make` gives for posterior, model, key and draws of each part; the sentence of a refusal names the part.
 
-    The model of a part has the part's own likelihood, under corrections that the stack as a whole has.
+    The model of a part has the part's likelihood, under the stack's corrections.
     """
     names = [part["name"] for part in fit.config.get("parts", ()) if part["weight"] > 0]
-    found = []
-    for c, (part, own, count) in enumerate(posterior.plan(key, num)):
+    results = []
+    for c, (part, part_key, count) in enumerate(posterior.plan(key, num)):
         kind = posterior.kinds[c] if posterior.kinds else None
         model = dataclasses.replace(part.model, likelihood=likelihood_of(fit.model.likelihood, kind))
         try:
-            found.append(make(part.posterior, model, own, count))
+            results.append(make(part.posterior, model, part_key, count))
         except Refusal as error:
             name = names[c] if c < len(names) else f"number {c + 1}"
             raise Refusal(f"The part {name} of this stack cannot be exported: {error}") from error
-    return found
+    return results
 
 
 def likelihood_of(likelihood: Any, kind: int | None) -> Any:
-    """The likelihood of one part: that of a `Mixed` one, inside of whatever corrects the whole.
+    """The likelihood of one part: that of a `Mixed` one, inside of the stack's corrections.
 
     Example:
         >>> from credo.likelihoods import Stretched, gaussian, student_t

@@ -16,7 +16,7 @@ from credo.training.fit import Fit
 
 @dataclasses.dataclass(frozen=True)
 class Subject:
-    """A fit, and what stands between it and the user's rows and targets.
+    """A fit, and the maps from the user's rows and targets to its own.
 
     Attributes:
         fit: the fit.
@@ -26,7 +26,7 @@ class Subject:
         input_shift, input_scale: likewise of inputs; None where the fit saw them as they are.
         encoder: how a table becomes inputs, as plain data, or None.
         features: names of the inputs, or None.
-        labels: the classes as the user knows them, or None.
+        labels: the user's names of the classes, or None.
         targets: names of several targets, or None.
     """
 
@@ -43,7 +43,7 @@ class Subject:
     targets: list[str] | None = None
 
     def plain(self) -> dict[str, Any]:
-        """What a reader of the exported files must know beside the program or the numbers."""
+        """The content of predictor.json beside the program or the numbers."""
         return {
             "kind": self.fit.model.likelihood.kind,
             "flat": self.fit.target_shape == (),
@@ -105,8 +105,8 @@ def described_inputs(fit: Fit) -> Any:
     """The shapes and types of one row's inputs as plain data: floats are single precision, as in `credo.predict`."""
 
     def one(shape: tuple[int, ...], dtype: str) -> dict[str, Any]:
-        known = jax.dtypes.canonicalize_dtype(dtype)
-        return {"shape": list(shape), "dtype": str(known) if known.kind in "iu" else "float32"}
+        canonical = jax.dtypes.canonicalize_dtype(dtype)
+        return {"shape": list(shape), "dtype": str(canonical) if canonical.kind in "iu" else "float32"}
 
     def walk(shape: Any, dtype: Any) -> Any:
         if isinstance(shape, dict):

@@ -76,8 +76,8 @@ def export(
         document |= described
         content = _npz(arrays)
     else:
-        content, chosen = program(subject, mode, levels, block, platforms)
-        document |= {"levels": [float(level) for level in levels], "block": block, "platforms": chosen}
+        content, exported_platforms = program(subject, mode, levels, block, platforms)
+        document |= {"levels": [float(level) for level in levels], "block": block, "platforms": exported_platforms}
     document |= {"digest": hashlib.sha256(content).hexdigest(), "versions": versions()}
     document = json.loads(json.dumps(document))  # as a reader will find it
     document["document_digest"] = document_digest(document)

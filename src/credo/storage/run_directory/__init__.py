@@ -1,1 +1,1 @@
-"""Run directories: everything that a fit left, as data alone."""
+"""Run directories: all of a fit, as data alone."""

@@ -1,4 +1,4 @@
-"""Reading a run directory back: every way in which it can be wrong is one sentence."""
+"""Reading a run directory; whatever is wrong with it is one sentence."""
 
 import dataclasses
 import hashlib
@@ -66,8 +66,8 @@ def open_run(folder: Any, network: Any = None) -> SavedRun:
 
 
 def _read(folder: Path, network: Any) -> SavedRun:
-    found = read_versions(folder)
-    files = {name: _intact(folder, name, digest) for name, digest in found["digests"].items()}
+    versions = read_versions(folder)
+    files = {name: _intact(folder, name, digest) for name, digest in versions["digests"].items()}
     documents = {name: read_json(path) for name, path in files.items() if name.endswith(".json")}
     metrics_file = folder / "metrics.json"
     metrics = read_json(metrics_file) if os.path.lexists(metrics_file) else {}
@@ -79,7 +79,7 @@ def _read(folder: Path, network: Any) -> SavedRun:
         encoder = TableEncoder.from_config(documents["encoder.json"])
     fit = _fit(documents, tensors, network, folder)
     table = documents["config.json"]["table"]
-    return SavedRun(folder, fit, encoder, metrics, table, tensors.get("heldout.safetensors", {}), found)
+    return SavedRun(folder, fit, encoder, metrics, table, tensors.get("heldout.safetensors", {}), versions)
 
 
 def read_versions(folder: Path) -> dict[str, Any]:
@@ -93,17 +93,17 @@ def read_versions(folder: Path) -> dict[str, Any]:
             raise ArtifactError(f"The run {folder} is not finished; `credo resume {folder}` finishes it.")
         raise ArtifactError(f"The folder {folder} is not a credo run: it has no versions.json; check the path.")
     try:
-        found = read_json(folder / "versions.json")
+        versions = read_json(folder / "versions.json")
     except (OSError, Damaged) as error:
         raise ArtifactError(f"The run {folder} is damaged (versions.json: {error}); fit again.") from error
-    if not isinstance(found, dict) or not isinstance(found.get("format"), int):
+    if not isinstance(versions, dict) or not isinstance(versions.get("format"), int):
         raise ArtifactError(f"The folder {folder} is not a credo run: its versions.json has no format number.")
-    if found["format"] > FORMAT:
+    if versions["format"] > FORMAT:
         raise ArtifactError(
-            f"The run {folder} has format {found['format']}, written by credo {found.get('credo')}, but this credo "
-            f"({credo.__version__}) reads up to {FORMAT}; install a newer credo."
+            f"The run {folder} has format {versions['format']}, written by credo {versions.get('credo')}, but this "
+            f"credo ({credo.__version__}) reads up to {FORMAT}; install a newer credo."
         )
-    return found
+    return versions
 
 
 def _intact(folder: Path, name: str, digest: str) -> Path:
@@ -128,8 +128,8 @@ def _fit(documents: dict[str, Any], tensors: dict[str, Any], network: Any, folde
         raise ArtifactError("it holds no model and posterior")
     dtypes = codec.decode(document["input_dtype"], arrays)
     if document["network"] is None:
-        network = _given(network, document["described"], folder)
-        _check_given(network, document["described"], model, input_shape, dtypes, target_shape)
+        network = _user_network(network, document["described"], folder)
+        _check_user_network(network, document["described"], model, input_shape, dtypes, target_shape)
     elif network is not None:
         raise InputError(f"The run {folder} holds its own network; load it without network=.")
     else:
@@ -138,19 +138,19 @@ def _fit(documents: dict[str, Any], tensors: dict[str, Any], network: Any, folde
     for key, value in tensors["trace.safetensors"].items():
         phase, _, metric = key.removeprefix("phase/").rpartition("/")
         trace.setdefault(phase, {})[metric] = value
-    status, told = documents["status.json"], documents.get("diagnostics.json")
+    status, diagnostics = documents["status.json"], documents.get("diagnostics.json")
     main = trace[document.get("main_phase", list(trace)[-1])] if trace else {}
-    found = Fit(
+    fit = Fit(
         posterior, dataclasses.replace(model, network=network), main, status["outcome"], tuple(status["notes"]),
         documents["config.json"]["fit"], trace, status["timing"], target_shape, input_shape, dtypes,
-        known=Diagnostics.from_plain(told) if told is not None else None,
+        known=Diagnostics.from_plain(diagnostics) if diagnostics is not None else None,
     )  # fmt: skip
-    _check_predicts(found)
-    return found
+    _check_predicts(fit)
+    return fit
 
 
 def _check_predicts(fit: Fit) -> None:
-    """Raise a sentence where the parts do not fit together, or hold no numbers."""
+    """Raise where model and posterior do not fit together, or hold NaN."""
     if has_nan((fit.posterior, fit.model)):
         raise ArtifactError("its posterior holds NaN, so that it would predict nothing else")
     inputs = jax.tree.map(
@@ -161,7 +161,7 @@ def _check_predicts(fit: Fit) -> None:
     summary.eval_shape(fit.model.likelihood, draws)
 
 
-def _given(network: Any, described: dict[str, Any], folder: Path) -> Any:
+def _user_network(network: Any, described: dict[str, Any], folder: Path) -> Any:
     if network is None:
         raise InputError(
             f"The run {folder} was made with your own network ({described['class']}), which is code and not in the "
@@ -172,10 +172,10 @@ def _given(network: Any, described: dict[str, Any], folder: Path) -> Any:
     return network
 
 
-def _check_given(
+def _check_user_network(
     network: Any, described: dict[str, Any], model: Model, shape: Any, dtypes: Any, target_shape: tuple[int, ...]
 ) -> None:
-    """Raise a sentence where the given network's parameters are not those of the saved one."""
+    """Raise where the user's network has other parameters than the saved one."""
     expected = described["parameters"]
     if expected is None:
         return
@@ -183,8 +183,8 @@ def _check_given(
         lambda s, d: jax.ShapeDtypeStruct((1, *s), d), shape, dtypes, is_leaf=lambda x: isinstance(x, tuple)
     )
     outputs = model.likelihood.num_outputs(np.zeros((1, *(target_shape or (1,)))))
-    made = jax.eval_shape(lambda k, x: network.init(k, x, outputs).params, jax.random.key(0), inputs)
-    check_shapes(shapes_of(made), expected, "The parameters of the given network", "the run")
+    params = jax.eval_shape(lambda k, x: network.init(k, x, outputs).params, jax.random.key(0), inputs)
+    check_shapes(shapes_of(params), expected, "The parameters of the given network", "the run")
 
 
 def shapes_of(tree: Any) -> dict[str, list[int]]:

@@ -1,4 +1,4 @@
-"""Run directories: everything that a fit left, as data alone, written whole or not at all.
+"""Run directories: all of a fit as data alone, written atomically.
 
 config.json             settings of the fit; where the table and its split came from
 metrics.json            scores and times
@@ -12,8 +12,8 @@ heldout.safetensors     encoded rows that were held out (runs on tables)
 versions.json           format number, versions of what wrote it, digests of the files above
 checkpoint              state of a run that is not finished, and its job
 
-Reports and pictures of effects that commands write here belong to the fit: they go where a new one takes its place. All
-else in the folder is the user's and stays.
+Reports and pictures of effects that commands write here belong to the fit: a new fit removes them. All else in the
+folder is the user's and stays.
 """
 
 import dataclasses
@@ -41,9 +41,9 @@ from credo.storage.tensors import write_tensors
 from credo.training.fit import Fit
 
 PACKAGES = ("jax", "jaxlib", "numpy", "optax", "blackjax", "safetensors")
-# What commands write into a run about its fit alone: beside another fit it would mislead.
+# Commands write these into a run, about its fit: beside another fit they would mislead.
 PAGES = ("report.html", "effects.html", "effects.png", "effects_[0-9]*.png")
-OWN = (
+FILES = (
     "config.json", "metrics.json", "status.json", "diagnostics.json", "model.json", "posterior.safetensors",
     "trace.safetensors", "encoder.json", "heldout.safetensors", "versions.json", "checkpoint", *PAGES,
 )  # fmt: skip
@@ -85,7 +85,7 @@ def save_fit(
     tensors = {"posterior.safetensors": arrays, "trace.safetensors": _traces(fit)}
     if heldout:
         tensors["heldout.safetensors"] = {k: np.asarray(v) for k, v in heldout.items()}
-    with replaced_folder(folder, is_run=is_run, keep=keep, own=OWN) as building:
+    with replaced_folder(folder, is_run=is_run, keep=keep, stale=FILES) as building:
         digests = {}
         for name, document in documents.items():
             digests[name] = _write(building / name, _json(document))
@@ -102,15 +102,15 @@ def versions() -> dict[str, Any]:
 
 def installed(*packages: str) -> dict[str, str]:
     """The versions of Python and of those packages that are there."""
-    found = {"python": platform.python_version()}
+    result = {"python": platform.python_version()}
     for name in packages:
         with suppress(PackageNotFoundError):
-            found[name] = version(name)
-    return found
+            result[name] = version(name)
+    return result
 
 
 def is_run(folder: Path) -> bool:
-    """Did credo write this folder: a run, finished or not? Other programs have a versions.json too."""
+    """Did credo write this folder, as a run, finished or not? Other programs write a versions.json, too."""
     written, job = _document(folder / "versions.json"), _document(folder / "checkpoint" / "job.json")
     finished = isinstance(written.get("format"), int) and {"credo", "digests"} <= written.keys()
     return finished or {"table", "digest", "method"} <= job.keys()
@@ -119,10 +119,10 @@ def is_run(folder: Path) -> bool:
 def _document(path: Path) -> dict[str, Any]:
     """What a JSON file holds by name; nothing where it is no such file."""
     try:
-        found = read_json(path)
+        document = read_json(path)
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return document if isinstance(document, dict) else {}
 
 
 def _encode_model(fit: Fit, arrays: codec.Arrays) -> dict[str, Any]:

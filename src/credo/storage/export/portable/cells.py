@@ -1,4 +1,4 @@
-"""Cells of a table as numbers, from what a fit's table encoder learned: numbers, truth values, categories and dates.
+"""Cells of a table as numbers, by a fit's table encoder: numbers, truth values, categories and dates.
 
 Takes a dict of columns, a list of dicts, or a table of pandas, polars or pyarrow; needs none of them.
 """
@@ -43,15 +43,15 @@ def as_columns(rows: Any) -> dict[str, Any] | None:
     elif not isinstance(rows, np.ndarray) and hasattr(rows, "columns"):
         rows = {str(name): rows[name].to_list() for name in rows.columns}
     if isinstance(rows, Mapping):
-        found = {str(name): _plain(values) for name, values in rows.items()}
+        columns = {str(name): _plain(values) for name, values in rows.items()}
     elif isinstance(rows, list | tuple) and rows and isinstance(rows[0], Mapping):
         names = dict.fromkeys(str(name) for row in rows for name in row)
-        found = {name: [row.get(name) for row in rows] for name in names}
+        columns = {name: [row.get(name) for row in rows] for name in names}
     else:
         return None
-    if len({len(values) for values in found.values()}) > 1:
+    if len({len(values) for values in columns.values()}) > 1:
         raise PortableError("The columns have different lengths; give every column one cell for each row.")
-    return found
+    return columns
 
 
 def _plain(values: Any) -> Any:
@@ -96,24 +96,24 @@ def encode(encoder: dict[str, Any], columns: dict[str, Any], unseen: str = "erro
 
 
 def unknown_cells(encoder: dict[str, Any], inputs: np.ndarray) -> list[Unknown]:
-    """The columns with cells that are not known, from inputs that were encoded with `unseen="zeros"`."""
-    found: list[Unknown] = []
+    """The columns with unknown cells, from inputs that were encoded with `unseen="zeros"`."""
+    unknown: list[Unknown] = []
     first = 0
     for column in encoder["columns"]:
         category = column["kind"] == "category"
-        own = len(column["categories"]) + column["other"] if category else 1 + 2 * len(column.get("parts", ()))
-        width = own + column["indicator"]
-        places = range(first, first + width)
+        features = len(column["categories"]) + column["other"] if category else 1 + 2 * len(column.get("parts", ()))
+        width = features + column["indicator"]
+        indices = range(first, first + width)
         first += width
         if not category:
-            found += unknown_in(inputs, column["name"], places, spread_values(column.get("spread", ())))
+            unknown += unknown_in(inputs, column["name"], indices, spread_values(column.get("spread", ())))
             continue
         count = len(column["categories"])
         values = one_hot_levels(column.get("shares", ()), count, width)
-        block = inputs[:, places.start : places.stop]
+        block = inputs[:, indices.start : indices.stop]
         new = None if column["other"] else no_category(block, count, column["indicator"], column["fill"])
-        found += unknown_in(inputs, column["name"], places, values, new)
-    return found
+        unknown += unknown_in(inputs, column["name"], indices, values, new)
+    return unknown
 
 
 def missing_cell(value: Any) -> bool:
@@ -128,25 +128,25 @@ def missing_cell(value: Any) -> bool:
 def _cells(column: dict[str, Any], values: Any, parse: Any) -> tuple[np.ndarray, np.ndarray]:
     """Numbers, with the fill in place of missing cells, and which cells were missing."""
     if isinstance(values, np.ndarray) and values.dtype.kind in "fiub" and parse is _number:
-        found = values.astype(float)
-        gone = np.isnan(found)
+        numbers = values.astype(float)
+        missing = np.isnan(numbers)
     else:
-        gone = np.array([missing_cell(value) for value in values], bool)
-        found = np.array(
-            [math.nan if lost else parse(column, value, row) for row, (value, lost) in enumerate(zip(values, gone))],
+        missing = np.array([missing_cell(value) for value in values], bool)
+        numbers = np.array(
+            [math.nan if gap else parse(column, value, row) for row, (value, gap) in enumerate(zip(values, missing))],
             float,
         )  # fmt: skip
-    _check_gaps(column, gone, bool(column.get("spread")))
-    if np.isinf(found).any():
-        raise PortableError(f"Column '{column['name']}' is infinite in row {int(np.isinf(found).argmax()) + 1}.")
+    _check_gaps(column, missing, bool(column.get("spread")))
+    if np.isinf(numbers).any():
+        raise PortableError(f"Column '{column['name']}' is infinite in row {int(np.isinf(numbers).argmax()) + 1}.")
     fill = column.get("shift", 0.0) if column["fill"] is None else column["fill"]
-    return (np.where(gone, fill, found) if gone.any() else found), gone
+    return (np.where(missing, fill, numbers) if missing.any() else numbers), missing
 
 
-def _check_gaps(column: dict[str, Any], gone: np.ndarray, marked: bool) -> None:
-    """Raise where a cell is missing and the column has no way to say so."""
-    if gone.any() and column["fill"] is None and not column["indicator"] and not marked:
-        raise PortableError(f"Column '{column['name']}' is missing in row {int(gone.argmax()) + 1}; fill the cell.")
+def _check_gaps(column: dict[str, Any], missing: np.ndarray, has_levels: bool) -> None:
+    """Raise where a cell is missing and the column cannot encode that."""
+    if missing.any() and column["fill"] is None and not column["indicator"] and not has_levels:
+        raise PortableError(f"Column '{column['name']}' is missing in row {int(missing.argmax()) + 1}; fill the cell.")
 
 
 def _wrong(column: dict[str, Any], wanted: str, value: Any, row: int) -> PortableError:
@@ -161,21 +161,21 @@ def _number(column: dict[str, Any], value: Any, row: int) -> float:
     form = column.get("form", PLAIN)
     try:
         if isinstance(value, str) and form != PLAIN:
-            found = read(value, form)
+            number = read(value, form)
         else:
-            found = math.nan if isinstance(value, str) and "_" in value else float(value)
+            number = math.nan if isinstance(value, str) and "_" in value else float(value)
     except (TypeError, ValueError):
-        found = math.nan
-    if math.isnan(found):
+        number = math.nan
+    if math.isnan(number):
         raise _wrong(column, "numbers", value, row)
-    return found
+    return number
 
 
 def _flag(column: dict[str, Any], value: Any, row: int) -> float:
-    found = TRUE_WORDS.get(text_key(value).lower())
-    if found is None:
+    flag = TRUE_WORDS.get(text_key(value).lower())
+    if flag is None:
         raise _wrong(column, "true or false", value, row)
-    return found
+    return flag
 
 
 def _day(column: dict[str, Any], value: Any, row: int) -> float:
@@ -194,7 +194,7 @@ def _day(column: dict[str, Any], value: Any, row: int) -> float:
 
 
 def _date(text: str, form: str | None) -> Any:
-    """A date from a text in the given form, or as ISO 8601 writes it; the text itself where it is none."""
+    """A date from a text in this form or in ISO 8601; the text itself where it is none."""
     readers: list[Any] = [] if form is None else [lambda t: datetime.datetime.strptime(t, form)]
     for reader in (*readers, datetime.datetime.fromisoformat, np.datetime64):
         try:
@@ -206,35 +206,35 @@ def _date(text: str, form: str | None) -> Any:
 
 def encode_numeric(column: dict[str, Any], values: Any) -> np.ndarray:
     """Logarithms where the column needs them, then standardised."""
-    given, gone = _cells(column, values, _number)
-    return _with_indicator(column, [_standard(column, bent(given, column["end"], column["width"]))], gone)
+    numbers, missing = _cells(column, values, _number)
+    return _with_indicator(column, [_standard(column, bent(numbers, column["end"], column["width"]))], missing)
 
 
 def encode_boolean(column: dict[str, Any], values: Any) -> np.ndarray:
     """−1 and 1."""
-    found, gone = _cells(column, values, _flag)
-    return _with_indicator(column, [2.0 * found - 1.0], gone)
+    flags, missing = _cells(column, values, _flag)
+    return _with_indicator(column, [2.0 * flags - 1.0], missing)
 
 
 def encode_date(column: dict[str, Any], values: Any) -> np.ndarray:
     """Standardised days, and the hands of each clock."""
-    found, gone = _cells(column, values, _day)
-    return _with_indicator(column, [_standard(column, found), *hands(found, column["parts"])], gone)
+    days, missing = _cells(column, values, _day)
+    return _with_indicator(column, [_standard(column, days), *hands(days, column["parts"])], missing)
 
 
 def encode_category(column: dict[str, Any], values: Any) -> np.ndarray:
     """A one for the category of each row; rare ones share a feature where training had very many."""
-    known = column["categories"]
+    categories = column["categories"]
     values = values.tolist() if isinstance(values, np.ndarray) else values
-    gone = np.array([missing_cell(value) for value in values], bool)
-    _check_gaps(column, gone, column.get("gaps", False))
-    keys = [column["fill"] or "" if lost else text_key(value) for value, lost in zip(values, gone)]
-    places = category_places(keys, known, any(isinstance(value, str) for value in values))
-    out = np.zeros((len(values), len(known) + bool(column["other"])))
-    for row, place in enumerate(places):
-        if place >= 0 or (column["other"] and keys[row]):
-            out[row, place] = 1.0  # −1 is the last feature, of all that are rare
-    return _with_indicator(column, list(out.T), gone)
+    missing = np.array([missing_cell(value) for value in values], bool)
+    _check_gaps(column, missing, column.get("gaps", False))
+    keys = [column["fill"] or "" if gap else text_key(value) for value, gap in zip(values, missing)]
+    indices = category_places(keys, categories, any(isinstance(value, str) for value in values))
+    out = np.zeros((len(values), len(categories) + bool(column["other"])))
+    for row, index in enumerate(indices):
+        if index >= 0 or (column["other"] and keys[row]):
+            out[row, index] = 1.0  # −1 is the last feature, of all that are rare
+    return _with_indicator(column, list(out.T), missing)
 
 
 def _standard(column: dict[str, Any], values: np.ndarray) -> np.ndarray:
@@ -244,11 +244,11 @@ def _standard(column: dict[str, Any], values: np.ndarray) -> np.ndarray:
     return scaled
 
 
-def _with_indicator(column: dict[str, Any], features: list[np.ndarray], gone: np.ndarray) -> np.ndarray:
-    found = np.stack([*features, *([gone] if column["indicator"] else [])], 1).astype(float)
+def _with_indicator(column: dict[str, Any], features: list[np.ndarray], missing: np.ndarray) -> np.ndarray:
+    block = np.stack([*features, *([missing] if column["indicator"] else [])], 1).astype(float)
     if column["fill"] is None and not column["indicator"]:
-        found[gone] = np.nan  # training had no gaps
-    return found
+        block[missing] = np.nan  # training had no gaps
+    return block
 
 
 ENCODERS = {

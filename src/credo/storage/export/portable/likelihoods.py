@@ -1,4 +1,4 @@
-"""Likelihoods of exported draws: settings and arrays put into the formulas that credo itself has."""
+"""Likelihoods of exported draws: settings and arrays for the library's own formulas."""
 
 from collections.abc import Callable
 from typing import Any
@@ -25,7 +25,7 @@ from credo.core.densities import (
     overdispersion,
     poisson_cdf,
     poisson_log_prob,
-    positive_place,
+    positive_location,
     student_t_log_prob,
     tempered_log_probs,
     zero_inflated_cdf,
@@ -46,7 +46,7 @@ class RealDraws:
         self.floor = settings.get("floor")
         self.scale: Any = _each_draw(arrays, "scale")  # σ, None where the network predicts it
         self.df: Any = _each_draw(arrays, "df")  # of Student's t, None for normal noise
-        self.factor = np.asarray(settings.get("correction", {}).get("factor", 1.0))  # noise is so many times as wide
+        self.factor = np.asarray(settings.get("correction", {}).get("factor", 1.0))  # of the noise's width
 
     def parts(self, outputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The centre and σ of y."""
@@ -85,28 +85,28 @@ class PositiveDraws:
     def __init__(self, settings: dict[str, Any], arrays: dict[str, np.ndarray]):
         self.zero, self.offset = np.asarray(settings["zero"], float), np.asarray(settings["offset"], float)
         self.least = settings.get("least")
-        self.factor = np.asarray(settings.get("factor", 1.0))  # spread of log y is so many times as wide
+        self.factor = np.asarray(settings.get("factor", 1.0))  # of the spread of log y
         self.log_shape: Any = _each_draw(arrays, "log_shape")  # of the gamma, None for the log-normal
 
     def parts(self, outputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The logarithm of the mean and log α of a gamma, centre and σ of the logarithm of a log-normal."""
         if self.log_shape is not None:
-            return positive_place(outputs, self.offset), self.log_shape
+            return positive_location(outputs, self.offset), self.log_shape
         half = outputs.shape[-1] // 2
         sigma = self.factor * log_spread(outputs[..., half:], self.least)
-        return positive_place(outputs[..., :half], self.offset), sigma
+        return positive_location(outputs[..., :half], self.offset), sigma
 
     def mean(self, outputs: np.ndarray) -> np.ndarray:
         """E[y | f]."""
-        place, spread = self.parts(outputs)
-        return self.zero + np.exp(place + (0.5 * spread**2 if self.log_shape is None else 0.0))
+        location, spread = self.parts(outputs)
+        return self.zero + np.exp(location + (0.5 * spread**2 if self.log_shape is None else 0.0))
 
     def variance(self, outputs: np.ndarray) -> np.ndarray:
         """Var[y | f]."""
-        place, spread = self.parts(outputs)
+        location, spread = self.parts(outputs)
         if self.log_shape is None:
-            return np.exp(2 * place + spread**2) * np.expm1(spread**2)
-        return np.exp(2 * place - spread)
+            return np.exp(2 * location + spread**2) * np.expm1(spread**2)
+        return np.exp(2 * location - spread)
 
     def cdf(self, outputs: np.ndarray, y: np.ndarray) -> np.ndarray:
         """P(Y ≤ y | f)."""
@@ -127,7 +127,7 @@ class CountDraws:
 
     def __init__(self, settings: dict[str, Any], arrays: dict[str, np.ndarray]):
         self.log_r: Any = _each_draw(arrays, "log_dispersion")
-        self.factor = np.asarray(settings.get("correction", {}).get("factor", 1.0))  # noise is so many times as wide
+        self.factor = np.asarray(settings.get("correction", {}).get("factor", 1.0))  # of the noise's width
         self.offset, self.inflated = settings.get("offset", 0.0), settings.get("inflated", False)
         self.corrected = "correction" in settings and bool((self.factor != 1).any())
 
@@ -160,25 +160,25 @@ class CountDraws:
     def variance(self, outputs: np.ndarray) -> np.ndarray:
         """The rate μ, μ²/r more under the negative binomial, and more with zeros of their own."""
         eta, log_r, logits = self.parts(outputs)
-        found = _count_variance(eta, log_r)
-        return found if logits is None else zero_inflated_variance(np.exp(eta), found, logits)
+        variance = _count_variance(eta, log_r)
+        return variance if logits is None else zero_inflated_variance(np.exp(eta), variance, logits)
 
     def cdf(self, outputs: np.ndarray, y: np.ndarray) -> np.ndarray:
         """P(Y ≤ y | f)."""
         eta, log_r, logits = self.parts(outputs)
-        found = poisson_cdf(np.exp(eta), y) if log_r is None else negative_binomial_cdf(eta, log_r, y)
-        return found if logits is None else zero_inflated_cdf(found, logits, y)
+        cdf = poisson_cdf(np.exp(eta), y) if log_r is None else negative_binomial_cdf(eta, log_r, y)
+        return cdf if logits is None else zero_inflated_cdf(cdf, logits, y)
 
     def log_prob(self, outputs: np.ndarray, y: np.ndarray) -> np.ndarray:
         """log p(y | f) [draw, n], summed over the entries of y."""
         eta, log_r, logits = self.parts(outputs)
         eta, y_each = eta[..., None], y[..., None]
-        found = (
+        log_probs = (
             poisson_log_prob(eta, y_each)
             if log_r is None
             else negative_binomial_log_prob(eta, log_r[..., None], y_each)
         )
-        return found.sum(-1) if logits is None else zero_inflated_log_prob(found, logits, y)
+        return log_probs.sum(-1) if logits is None else zero_inflated_log_prob(log_probs, logits, y)
 
 
 def _inflated_mean(eta: np.ndarray, logits: Any) -> np.ndarray:
@@ -202,11 +202,11 @@ class ClassDraws:
 
     def log_probs(self, outputs: np.ndarray) -> np.ndarray:
         """log p(y = c | f) [draw, n, classes]."""
-        found = self.uncorrected(outputs)
+        fitted = self.uncorrected(outputs)
         if self.correction is None:
-            return found
+            return fitted
         log_frequencies = np.log(self.correction["frequencies"])
-        return tempered_log_probs(found, self.correction["heat"], self.correction["share"], log_frequencies)
+        return tempered_log_probs(fitted, self.correction["heat"], self.correction["share"], log_frequencies)
 
     def uncorrected(self, outputs: np.ndarray) -> np.ndarray:
         """The same of the likelihood that was fitted."""
@@ -236,15 +236,15 @@ class StackDraws:
     def __init__(self, kind: str, settings: dict[str, Any], arrays: dict[str, np.ndarray], times: int):
         self.kind, self.widths = kind, settings["outputs"]
         self.ends = np.cumsum([0, *settings["draws"]]) * times
-        self.parts = [_plain_draws(kind, own, of_part(arrays, c)) for c, own in enumerate(settings["parts"])]
+        self.parts = [_plain_draws(kind, part, of_part(arrays, c)) for c, part in enumerate(settings["parts"])]
 
-    def _each(self, asked: Callable[[Any, np.ndarray], np.ndarray], outputs: np.ndarray) -> np.ndarray:
-        """What each part answers for its own draws and outputs."""
-        found = []
+    def _each(self, function: Callable[[Any, np.ndarray], np.ndarray], outputs: np.ndarray) -> np.ndarray:
+        """The function of each part at its draws and outputs."""
+        values = []
         for c, part in enumerate(self.parts):
-            own = outputs[self.ends[c] : self.ends[c + 1]]
-            found.append(asked(part, own if self.widths is None else own[..., : self.widths[c]]))
-        return np.concatenate(found)
+            f = outputs[self.ends[c] : self.ends[c + 1]]
+            values.append(function(part, f if self.widths is None else f[..., : self.widths[c]]))
+        return np.concatenate(values)
 
     def mean(self, outputs: np.ndarray) -> np.ndarray:
         """E[y | f]."""
@@ -272,7 +272,7 @@ class StackDraws:
 
 
 def likelihood_of_draws(kind: str, settings: dict[str, Any], arrays: dict[str, np.ndarray], times: int) -> Any:
-    """The likelihood of exported draws, each of which comes so many times."""
+    """The likelihood of exported draws, each repeated `times` times."""
     repeated = {name: np.repeat(x, times, axis=0) for name, x in arrays.items() if "likelihood/" in name}
     if settings["name"] == "stack":
         return StackDraws(kind, settings, repeated, times)
@@ -286,8 +286,8 @@ def _plain_draws(kind: str, settings: dict[str, Any], arrays: dict[str, np.ndarr
 
 def _each_draw(arrays: dict[str, np.ndarray], name: str) -> np.ndarray | None:
     """A parameter of the likelihood [draw, 1, k], or None."""
-    found = arrays.get(f"likelihood/{name}")
-    return None if found is None else found.astype(float)[:, None, :]
+    array = arrays.get(f"likelihood/{name}")
+    return None if array is None else array.astype(float)[:, None, :]
 
 
 POSITIVE = ("log_normal", "gamma")

@@ -102,7 +102,7 @@ def load(folder: Any) -> Predictor:
         raise PortableError(f"An exported predictor is a folder, got a {type(folder).__name__}.")
     folder = Path(folder)
     try:
-        return _opened(folder)
+        return _open_folder(folder)
     except PortableError:
         raise
     except FileNotFoundError as error:
@@ -112,7 +112,7 @@ def load(folder: Any) -> Predictor:
         raise PortableError(f"{folder} is not an exported predictor, or is damaged ({_reason(error)}).") from error
 
 
-def _opened(folder: Path) -> Predictor:
+def _open_folder(folder: Path) -> Predictor:
     document = read_json(folder / "predictor.json")
     if document["format"] != FORMAT:
         raise KeyError("format")
@@ -134,13 +134,13 @@ def _opened(folder: Path) -> Predictor:
     return predictor
 
 
-def _one_row(wanted: Any) -> Any:
+def _one_row(expected: Any) -> Any:
     """One row of zeros like the inputs."""
-    if isinstance(wanted, list):
-        return tuple(_one_row(part) for part in wanted)
-    if "shape" not in wanted:
-        return {name: _one_row(own) for name, own in wanted.items()}
-    return np.zeros((1, *wanted["shape"]), wanted["dtype"])
+    if isinstance(expected, list):
+        return tuple(_one_row(part) for part in expected)
+    if "shape" not in expected:
+        return {name: _one_row(part) for name, part in expected.items()}
+    return np.zeros((1, *expected["shape"]), expected["dtype"])
 
 
 def _program(content: bytes) -> Any:
@@ -166,17 +166,17 @@ def _program(content: bytes) -> Any:
 
 
 def _call(program: Any, inputs: Any, document: dict[str, Any]) -> dict[str, np.ndarray]:
-    """The program's answers. Rows are padded to few lengths, since JAX compiles a program for each."""
+    """The program's answers; rows are padded to few lengths, since JAX compiles a program for each."""
     count, parts = _length(inputs), []
-    most = max(MOST_ROWS, document["block"])
-    for start in range(0, count, most):
-        own = min(most, count - start)
+    limit = max(MOST_ROWS, document["block"])
+    for start in range(0, count, limit):
+        rows = min(limit, count - start)
         width = document["block"]
-        while width < own:
-            width = min(2 * width, most)
-        places = start + np.minimum(np.arange(width), own - 1)
-        found = program(_map(lambda x, at=places: x[at], inputs))
-        parts.append({name: np.asarray(x)[:own] for name, x in found.items()})
+        while width < rows:
+            width = min(2 * width, limit)
+        indices = start + np.minimum(np.arange(width), rows - 1)
+        answers = program(_map(lambda x, at=indices: x[at], inputs))
+        parts.append({name: np.asarray(x)[:rows] for name, x in answers.items()})
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
@@ -192,23 +192,23 @@ def _length(tree: Any) -> int:
     return len(tree)
 
 
-def _checked(rows: Any, wanted: Any) -> Any:
+def _checked(rows: Any, spec: Any) -> Any:
     """Arrays of the shapes that the fit was trained on, or a sentence; `wanted` is a tree of shapes and types."""
-    if isinstance(wanted, list):
-        return tuple(_checked(part, own) for part, own in zip(rows, wanted, strict=True))
-    if "shape" not in wanted:
-        return {name: _checked(rows[name], own) for name, own in wanted.items()}
+    if isinstance(spec, list):
+        return tuple(_checked(part, part_spec) for part, part_spec in zip(rows, spec, strict=True))
+    if "shape" not in spec:
+        return {name: _checked(rows[name], part_spec) for name, part_spec in spec.items()}
     if np.iscomplexobj(rows) or isinstance(rows, np.ma.MaskedArray):
         raise PortableError("Inputs are complex or masked; give real numbers without gaps.")
     try:
-        given = np.asarray(rows, float) if wanted["dtype"] == "float32" else np.asarray(rows)
-        array = given.astype(float if wanted["dtype"] == "float32" else wanted["dtype"])
+        numbers = np.asarray(rows, float) if spec["dtype"] == "float32" else np.asarray(rows)
+        array = numbers.astype(float if spec["dtype"] == "float32" else spec["dtype"])
     except (TypeError, ValueError, OverflowError) as error:
         raise PortableError("Inputs must be numbers; a fit on arrays takes an array [rows, …].") from error
-    if array.dtype.kind in "iu" and not np.array_equal(array, given):
+    if array.dtype.kind in "iu" and not np.array_equal(array, numbers):
         raise PortableError(f"Inputs hold numbers that are no {array.dtype}; the model was trained on such.")
-    if list(array.shape[1:]) != wanted["shape"]:
-        expected, got = (", ".join(map(str, shape)) for shape in (wanted["shape"], array.shape[1:]))
+    if list(array.shape[1:]) != spec["shape"]:
+        expected, got = (", ".join(map(str, shape)) for shape in (spec["shape"], array.shape[1:]))
         raise PortableError(f"The model was trained on inputs of shape [n, {expected}], got [n, {got}].")
     if len(array) == 0:
         raise PortableError("There are no rows to predict.")

@@ -65,56 +65,56 @@ class Weights:
 
     def dense(self, layer: str, hidden: Pair) -> Pair:
         """W h + b, without b where the layer has none."""
-        made = product(self.get(f"{layer}/kernel"), hidden)
+        outputs = product(self.get(f"{layer}/kernel"), hidden)
         if f"{layer}/bias" not in self.values:
-            return made
+            return outputs
         value, tangent = self.get(f"{layer}/bias")
-        return add(made, (value[..., None], None if tangent is None else tangent[..., None]))
+        return add(outputs, (value[..., None], None if tangent is None else tangent[..., None]))
 
     @property
     def widest(self) -> int:
         """The longest row of an array."""
         return max(x.shape[-1] for name, x in self.arrays.items() if "network/" in name)
 
-    def part(self, place: int) -> "Weights":
+    def part(self, index: int) -> "Weights":
         """Those of one part of a stack."""
-        return Weights(of_part(self.arrays, place))
+        return Weights(of_part(self.arrays, index))
 
 
-def of_part(arrays: dict[str, np.ndarray], place: int) -> dict[str, np.ndarray]:
-    """The arrays of one part of a stack, by their own names."""
-    lead = f"{place}/"
-    return {name.removeprefix(lead): x for name, x in arrays.items() if name.startswith(lead)}
+def of_part(arrays: dict[str, np.ndarray], index: int) -> dict[str, np.ndarray]:
+    """The arrays of one part of a stack, by their names in that part."""
+    prefix = f"{index}/"
+    return {name.removeprefix(prefix): x for name, x in arrays.items() if name.startswith(prefix)}
 
 
 def network_outputs(network: dict[str, Any], weights: Weights, inputs: np.ndarray) -> np.ndarray:
     """Outputs [draw, n, out] at inputs [n, features]; those of a stack's parts one after another, padded with zeros."""
     if network["name"] == "stack":
-        parts = [network_outputs(own, weights.part(c), inputs) for c, own in enumerate(network["parts"])]
+        parts = [network_outputs(part, weights.part(c), inputs) for c, part in enumerate(network["parts"])]
         width = max(x.shape[-1] for x in parts)
         return np.concatenate([np.pad(x, ((0, 0), (0, 0), (0, width - x.shape[-1]))) for x in parts])
     hidden: Pair = (np.asarray(inputs, float).T, None)
     if network["name"] == "shallow":
-        made = _shallow(network, weights, hidden)
+        outputs = _shallow(network, weights, hidden)
     else:
         for layer in network["layers"][:-1]:
             hidden = activate(network["activation"], weights.dense(layer, hidden))
-        made = weights.dense(network["layers"][-1], hidden)
-    value, tangent = made
-    found = value if tangent is None else value + tangent
-    return np.swapaxes(found.reshape(-1, *found.shape[-2:]), -1, -2)
+        outputs = weights.dense(network["layers"][-1], hidden)
+    value, tangent = outputs
+    outputs_by_draw = value if tangent is None else value + tangent
+    return np.swapaxes(outputs_by_draw.reshape(-1, *outputs_by_draw.shape[-2:]), -1, -2)
 
 
 def _shallow(network: dict[str, Any], weights: Weights, inputs: Pair) -> Pair:
-    """Nodes, and what stands beside them: nothing, an intercept or a linear part."""
-    made: Pair | None = None
+    """Nodes, and beside them nothing, an intercept or a linear part."""
+    outputs: Pair | None = None
     if network["nodes"]:
-        made = weights.dense("output", activate(network["activation"], weights.dense("hidden", inputs)))
+        outputs = weights.dense("output", activate(network["activation"], weights.dense("hidden", inputs)))
     if network["beside"] == "linear":
         linear = weights.dense("linear", inputs)
-        made = linear if made is None else add(made, linear)
-    elif network["beside"] == "intercept" and made is not None:
+        outputs = linear if outputs is None else add(outputs, linear)
+    elif network["beside"] == "intercept" and outputs is not None:
         value, tangent = weights.get("linear/bias")
-        made = add(made, (value[..., None], None if tangent is None else tangent[..., None]))
-    assert made is not None
-    return made
+        outputs = add(outputs, (value[..., None], None if tangent is None else tangent[..., None]))
+    assert outputs is not None
+    return outputs

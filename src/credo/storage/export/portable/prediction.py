@@ -23,7 +23,7 @@ NARROW = 1e-15  # between ends that are one, where the distribution function jum
 class Mixture:
     """p(y|x) = Σ_k w_k p(y | f_k(x)) at n inputs, on the scale that the fit had.
 
-    Rows with a cell that is not known are mixtures over the values that training had.
+    Rows with an unknown cell are mixtures over the values in training.
     """
 
     def __init__(
@@ -80,7 +80,9 @@ class Mixture:
 
     def log_prob(self, y: np.ndarray) -> np.ndarray:
         """log p(y) [n]."""
-        return self._each(lambda outputs, own: log_average(self.likelihood.log_prob(outputs, own), self.log_weights), y)
+        return self._each(
+            lambda outputs, targets: log_average(self.likelihood.log_prob(outputs, targets), self.log_weights), y
+        )
 
     def cdf(self, y: np.ndarray) -> np.ndarray:
         """P(Y ≤ y) [n, k]."""
@@ -92,27 +94,27 @@ class Mixture:
         return self._each(lambda outputs: cut(outputs, level))
 
     def _below(self, outputs: np.ndarray, y: np.ndarray, open_: np.ndarray) -> np.ndarray:
-        """P(Y ≤ y) in the rows where something is still open, 0 elsewhere."""
-        rows, found = np.flatnonzero(open_.any(-1)), np.zeros_like(y)
-        found[rows] = self._cdf(outputs[:, rows], y[rows])
-        return found
+        """P(Y ≤ y) in rows with open entries, 0 elsewhere."""
+        rows, values = np.flatnonzero(open_.any(-1)), np.zeros_like(y)
+        values[rows] = self._cdf(outputs[:, rows], y[rows])
+        return values
 
     def _scale(self, outputs: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-        """y = mean + spread · u/(1 − u²) of u in (−1, 1) reaches every number, so that there is no bracket to find; of
+        """y = mean + spread · u/(1 − u²) of u in (−1, 1) reaches every number, so that no bracket is needed; of
         positive numbers their logarithm does so."""
-        found, zero = self._moments(outputs), self.likelihood.zero
+        moments, zero = self._moments(outputs), self.likelihood.zero
         if zero is not None:
-            return lambda u: zero + (found["mean"] - zero) * np.exp(np.clip(u / (1.0 - u * u), -LOGS, LOGS))
-        spread = np.clip(np.sqrt(found["aleatoric"] + found["epistemic"]), 1e-6, 1e12)
+            return lambda u: zero + (moments["mean"] - zero) * np.exp(np.clip(u / (1.0 - u * u), -LOGS, LOGS))
+        spread = np.clip(np.sqrt(moments["aleatoric"] + moments["epistemic"]), 1e-6, 1e12)
 
         def at(u: np.ndarray) -> np.ndarray:
             with np.errstate(divide="ignore"):
-                return found["mean"] + spread * u / (1.0 - u * u)
+                return moments["mean"] + spread * u / (1.0 - u * u)
 
         return at
 
     def _cut(self, outputs: np.ndarray, level: float) -> np.ndarray:
-        """False position (the Illinois rule), with a halving now and then for where the function is a staircase."""
+        """False position (the Illinois rule), with every third step a halving, for functions that are staircases."""
         at = self._scale(outputs)
         low = np.full(self.likelihood.mean(outputs).shape[1:], -1.0)
         high, below_low, above_high = -low, np.full_like(low, -level), np.full_like(low, 1 - level)
@@ -121,8 +123,8 @@ class Mixture:
             open_ = (error >= CLOSE) & (high - low >= NARROW)
             if not open_.any():
                 break
-            place = 0.5 if step % 3 == 2 else below_low / (below_low - above_high)
-            middle = low + (high - low) * place
+            fraction = 0.5 if step % 3 == 2 else below_low / (below_low - above_high)
+            middle = low + (high - low) * fraction
             value = self._below(outputs, at(middle), open_) - level
             nearer, below = open_ & (np.abs(value) < error), value < 0
             best, error = np.where(nearer, middle, best), np.where(nearer, np.abs(value), error)
@@ -135,27 +137,27 @@ class Mixture:
         return at(np.where(error < CLOSE, best, high))
 
     def _cut_counts(self, outputs: np.ndarray, level: float) -> np.ndarray:
-        found = self._moments(outputs)
-        spread = np.sqrt(found["aleatoric"] + found["epistemic"])
-        return count_quantile(lambda y, where: self._below(outputs, y, where) < level, found["mean"], spread, level)
+        moments = self._moments(outputs)
+        spread = np.sqrt(moments["aleatoric"] + moments["epistemic"])
+        return count_quantile(lambda y, mask: self._below(outputs, y, mask) < level, moments["mean"], spread, level)
 
 
 class Computed:
-    """Answers that a compiled program has given: quantiles at its own levels, and no densities."""
+    """Answers of a compiled program: quantiles at its levels, and no densities."""
 
-    def __init__(self, found: dict[str, np.ndarray], levels: Sequence[float]):
-        self.found, self.levels = found, list(levels)
+    def __init__(self, answers: dict[str, np.ndarray], levels: Sequence[float]):
+        self.answers, self.levels = answers, list(levels)
 
     def summary(self) -> dict[str, np.ndarray]:
         """Moments, or probabilities and entropies."""
-        return self.found
+        return self.answers
 
     def quantile(self, level: float) -> np.ndarray:
         """The quantile at one of the levels."""
-        near = [i for i, own in enumerate(self.levels) if abs(own - level) < 1e-6]
+        near = [i for i, other in enumerate(self.levels) if abs(other - level) < 1e-6]
         if not near:
             raise PortableError(f"This predictor was exported with the levels {self.levels}, not with {level:g}.")
-        return self.found["quantiles"][..., near[0]]
+        return self.answers["quantiles"][..., near[0]]
 
     def log_prob(self, y: np.ndarray) -> np.ndarray:
         """Refused."""
@@ -217,7 +219,7 @@ class Prediction(Functionals):
         return self._shape(self._answers.cdf(self._canonical(targets)))
 
     def log_prob(self, targets: Any) -> np.ndarray:
-        """log p(y) of the mixture [n]; classes by label, or by place where there are no labels."""
+        """log p(y) of the mixture [n]; classes by label, or by index where there are no labels."""
         y = self._canonical(targets)
         values = self._answers.log_prob(y)
         return values - np.log(np.broadcast_to(self._scale, y.shape[1:])).sum() if self.kind == "real" else values
@@ -234,11 +236,11 @@ class Prediction(Functionals):
             return (y - self._shift) / self._scale if self.kind == "real" else y
         if self.labels is None:
             return values.astype(int)
-        places = {text_key(label): i for i, label in enumerate(self.labels)}
-        unknown = [value for value in values.tolist() if text_key(value) not in places]
+        indices = {text_key(label): i for i, label in enumerate(self.labels)}
+        unknown = [value for value in values.tolist() if text_key(value) not in indices]
         if unknown:
             raise PortableError(f"There is no class '{unknown[0]}'; the classes are {self.labels}.")
-        return np.array([places[text_key(value)] for value in values.tolist()])
+        return np.array([indices[text_key(value)] for value in values.tolist()])
 
     def columns(self, interval: float = 0.9) -> dict[str, np.ndarray]:
         """The columns that `credo predict` writes."""
