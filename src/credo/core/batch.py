@@ -1,4 +1,4 @@
-"""Batches of data, and the one rule by which a batch stands for the whole data set."""
+"""Batches of data, and how a batch estimates sums over the whole data set."""
 
 from typing import Any, NamedTuple
 

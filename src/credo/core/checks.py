@@ -1,4 +1,4 @@
-"""Arguments of functions and hyper-parameters of methods, each against its own rule, in one sentence."""
+"""Checks of arguments and hyper-parameters; each error is one sentence."""
 
 import dataclasses
 import math
@@ -18,11 +18,11 @@ SMALLEST, LARGEST = 1, 2**31 - 1
 MOST_NAMED = 8  # problems in one sentence
 
 
-def whole(value: Any, name: str, least: int = SMALLEST, most: int = LARGEST) -> int:
+def whole_number(value: Any, name: str, least: int = SMALLEST, most: int = LARGEST) -> int:
     """A whole number from `least` to `most`, or a sentence.
 
     Example:
-        >>> whole(3.0, "steps")
+        >>> whole_number(3.0, "steps")
         3
     """
     number = _real(value)
@@ -75,7 +75,7 @@ def checked_path(value: Any, name: str) -> Any:
     raise InputError(f"{name} must be the path of a folder, got {_shown(value)}.")
 
 
-def a_word(value: Any, choices: Collection[str], name: str) -> str:
+def one_of(value: Any, choices: Collection[str], name: str) -> str:
     """One of these words, or a sentence."""
     if isinstance(value, str) and value in choices:
         return value
@@ -143,8 +143,8 @@ FINITE: Rule = (math.isfinite, "a finite number")
 COUNT: Rule = (lambda x: x == int(x) and 1 <= x <= LARGEST, "a whole number of at least 1")
 NONE_OR_MORE: Rule = (lambda x: x == int(x) and 0 <= x <= LARGEST, "a whole number of at least 0")
 
-# A name means the same in every method. What is not named here follows from its type: whole numbers of at least 0,
-# finite numbers, texts, true or false. `leaf(must=…)` declares the rule of a hyper-parameter where it stands.
+# A name means the same in every method. Other names follow their type: whole numbers of at least 0, finite numbers,
+# texts, true or false. `leaf(must=…)` declares a rule at the field itself.
 RULES: dict[str, Rule] = (
     dict.fromkeys(
         ("averaging_rate", "boost", "cold", "damping", "decay_after", "energy_variance", "hot", "inflate",

@@ -22,7 +22,7 @@ class ParamDistribution(Protocol):
 
 @runtime_checkable
 class Prior(Protocol):
-    """What a prior says before it knows the network: `bind` turns it into a distribution over that network's weights.
+    """A prior, independent of the network: `bind` turns it into a distribution over that network's weights.
 
     `params` are the prior's own hyper-parameters (an empty dict where it has none), unconstrained, themselves random
     under `log_hyperprior`.

@@ -35,7 +35,7 @@ class DrawFile:
     after a resume gets the bits that it had, so a memory map of the file stays true.
 
     Args:
-        like: arrays [member, any number of draws, ...] that say shapes and types.
+        like: arrays [member, any number of draws, ...] with the shapes and types.
         path: where to write; None is a file without a name, which the system removes after its last use, even after a
             kill.
         count: rows that the file has already.
@@ -128,7 +128,7 @@ class DrawFile:
         ]
 
     def like(self) -> list[np.ndarray]:
-        """Arrays without draws that say shapes and types."""
+        """Arrays without draws, with the shapes and types."""
         return [np.zeros((shape[0], 0, *shape[1:]), dtype) for dtype, shape in self._parts]
 
     def _refused(self, error: OSError) -> Unwritable:

@@ -1,4 +1,4 @@
-"""Draws of a posterior at given inputs with the chain axis kept, for diagnostics, model choice and the audit."""
+"""Draws of a posterior at some inputs, with the chain axis, for diagnostics, model choice and the audit."""
 
 import math
 from collections.abc import Callable

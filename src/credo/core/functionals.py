@@ -55,13 +55,13 @@ class Functionals(abc.ABC):
 
     @property
     def aleatoric(self) -> np.ndarray:
-        """What is noise: E_θ[Var[y|θ]], or E_θ[H[p_θ]] for classes."""
+        """Uncertainty from noise: E_θ[Var[y|θ]], or E_θ[H[p_θ]] for classes."""
         values = self._summary["aleatoric"]
         return values if self.kind == "classes" else self._variance(values)
 
     @property
     def epistemic(self) -> np.ndarray:
-        """What is not known: Var_θ[E[y|θ]], or the mutual information for classes."""
+        """Uncertainty about θ: Var_θ[E[y|θ]], or the mutual information for classes."""
         values = self._summary["epistemic"]
         return values if self.kind == "classes" else self._variance(values)
 

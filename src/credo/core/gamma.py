@@ -2,7 +2,7 @@
 
 `jax.random.gamma` loops until it accepts: seconds to compile, and no draws in bulk for many steps of a chain. Here
 every number makes `TRIES` proposals at once and takes the first that is accepted. A proposal fails with probability
-at most 0.05, so that all fail with probability below 1e-15; then the last one stands.
+at most 0.05, so that all fail with probability below 1e-15; then the last one is taken.
 """
 
 from typing import Any

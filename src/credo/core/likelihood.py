@@ -1,4 +1,4 @@
-"""What a likelihood is: a density of targets given network outputs, and the pieces of its predictive."""
+"""The likelihood protocol: a density of targets given network outputs, with its moments and draws."""
 
 from typing import Any, Protocol, runtime_checkable
 
@@ -19,7 +19,7 @@ class Likelihood(Protocol):
 
     @property
     def kind(self) -> str:
-        """What targets it describes."""
+        """The kind of its targets."""
         ...
 
     @property
@@ -73,5 +73,5 @@ class Likelihood(Protocol):
 
 
 def has_posterior(likelihood: Likelihood) -> bool:
-    """Has ν a posterior of its own? False where it is known, empty or a point, or where the likelihood does not say."""
+    """Has ν a posterior of its own? False where it is known, empty or a point, and by default."""
     return bool(ask(likelihood, InferredLikelihood).inferred)

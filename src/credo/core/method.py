@@ -1,4 +1,4 @@
-"""What an inference method is: its hyper-parameters and a few pure functions."""
+"""The base of inference methods: hyper-parameters and a few pure functions."""
 
 import dataclasses
 from abc import ABC, abstractmethod
@@ -24,7 +24,7 @@ class Phase:
     batch: "random" (a minibatch without replacement within each epoch), "sweep" (every row once, in order),
     "full" (all rows) or "none". `steps` is traced: another number of steps is the same program. Phases that give the
     same `program` share one compiled program; their `step` sees that name and cannot tell them apart. The user's steps,
-    epochs or budget are those of the `main` phase, the last one where none says so. A phase with `until` ends early,
+    epochs or budget are those of the `main` phase, by default the last one. A phase with `until` ends early,
     once the metric of that name is 1 for every member. A phase with `share` that is not the main one takes no more than
     that share of a budget.
     """
@@ -58,7 +58,7 @@ class Method(ABC):
     states and draws of all members, with that leading axis.
     """
 
-    default_steps: Any = 1000  # steps of the last phase when the user gives none
+    default_steps: Any = 1000  # steps of the main phase where the user sets none
     lockstep: Any = True  # False: steps differ in length, so members run one after another per device
     step_field: ClassVar[str | None] = None  # the hyper-parameter that is lowered when a step turns non-finite
     several_starts: ClassVar[bool] = False  # True: every member needs a fresh start; a start from the user is refused

@@ -70,7 +70,7 @@ def variances_of(likelihood: Any, draws: Flat) -> jax.Array:
 
 @jax.jit
 def values_of(likelihood: Any, draws: Flat) -> jax.Array:
-    """What every draw expects: E[y | f_k, ν_k] [K, n, k], or the probabilities of the classes."""
+    """Means of every draw: E[y | f_k, ν_k] [K, n, k], or the probabilities of the classes."""
     if likelihood.kind != "classes":
         return means_of(likelihood, draws)
     return jnp.exp(each_draw(likelihood, lambda one, params, f: one.log_probs(params, f), draws))
@@ -132,7 +132,7 @@ def _quantile_of_reals(below: Below, like: jax.Array) -> jax.Array:
     """Bisection over all floating-point numbers up to 10³⁰ in their order, as whole numbers: right to the last digit.
 
     A bracket from mean and spread would be too wide where one draw extrapolates. The CDF (slow to compile for some
-    likelihoods) stands in the program once.
+    likelihoods) occurs once in the program.
     """
     integers: Any = jnp.int32 if like.dtype.itemsize == 4 else jnp.int64
     lowest = jnp.iinfo(integers).min

@@ -1,4 +1,4 @@
-"""What a network is to credo: three pure functions and facts about its parameters."""
+"""The network protocol: three pure functions, and facts about the parameters."""
 
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 

@@ -1,4 +1,4 @@
-"""Draws that lie on disk: a memory map in place of arrays, read in pieces, so that memory stays bounded."""
+"""Draws on disk: memory maps instead of arrays, read in pieces of bounded memory."""
 
 import mmap
 from collections.abc import Callable, Iterator, Sequence

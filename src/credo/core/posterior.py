@@ -1,4 +1,4 @@
-"""What a posterior is, and the part that all posteriors over weights share."""
+"""The posterior protocol, and the base of all posteriors over weights."""
 
 from abc import abstractmethod
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ import numpy as np
 
 from credo.core.model import Model
 from credo.core.network import Variables
-from credo.core.short import Card, fields_in_short, is_array, some
+from credo.core.short import Card, fields_in_short, is_array, plural
 from credo.core.tree import size
 from credo.core.typing import PyTree
 from credo.errors import Refusal
@@ -37,7 +37,7 @@ class Posterior(Protocol):
 
     def joint_at(self, blocks: Iterable[PyTree]) -> "Posterior":
         """The posterior of which one draw is one function at the inputs of all these blocks, even where `outputs` is
-        asked for one block after another with the same key."""
+        called for one block after another with the same key."""
         ...
 
     def num_draws(self, num: int | None) -> tuple[int, int]:
@@ -50,7 +50,7 @@ class Posterior(Protocol):
 
 
 class WeightPosterior(Card):
-    """A posterior over parameters. A subclass says how one draw of one member is made; the rest follows."""
+    """A posterior over parameters. A subclass defines one draw of one member; the rest follows."""
 
     def _facts(self) -> dict[str, str]:
         one = jax.eval_shape(lambda q: q.draw(jax.random.key(0), 0, 0).params, self)
@@ -58,8 +58,8 @@ class WeightPosterior(Card):
         storage = " (on disk)" if self.on_disk else ""
         weights = {} if self.log_weights is None else {"weights": "weighted"}
         return {
-            "members": some(self.members, "member"), "draws": f"draws {stored}{storage}",
-            "parameters": some(size(one), "parameter"),
+            "members": plural(self.members, "member"), "draws": f"draws {stored}{storage}",
+            "parameters": plural(size(one), "parameter"),
         } | weights  # fmt: skip
 
     def __repr__(self) -> str:

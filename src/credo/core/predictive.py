@@ -13,14 +13,14 @@ import numpy as np
 
 from credo.core import mixture
 from credo.core.batch import pad_rows
-from credo.core.checks import checked_key, share, whole
+from credo.core.checks import checked_key, share, whole_number
 from credo.core.entropies import entropies
 from credo.core.functionals import Functionals, prediction_columns
 from credo.core.likelihood import Likelihood
 from credo.core.mixture import Flat
 from credo.core.numeric import host_doubles, host_targets
 from credo.core.precision import single
-from credo.core.short import Card, some
+from credo.core.short import Card, plural
 from credo.errors import InputError, Refusal
 
 
@@ -56,7 +56,7 @@ class Predictive(Functionals, Card):
 
     def _facts(self) -> dict[str, str]:
         scaled = {} if np.all(self._shift == 0) and np.all(self._scale == 1) else {"scale": "rescaled"}
-        return {"rows": some(self._rows, "row"), "likelihood": repr(self.likelihood), "kind": self.kind} | scaled
+        return {"rows": plural(self._rows, "row"), "likelihood": repr(self.likelihood), "kind": self.kind} | scaled
 
     @property
     def kind(self) -> str:
@@ -95,7 +95,7 @@ class Predictive(Functionals, Card):
         return jax.tree.map(lambda *x: np.concatenate(x), *parts)
 
     def _canonical(self, targets: Any) -> np.ndarray:
-        """The user's targets as the likelihood wants them."""
+        """The user's targets in the likelihood's canonical form."""
         array = np.asarray(targets) if self.kind == "classes" else host_doubles(targets, "Targets")
         if array.shape[:1] != (self._rows,):
             raise InputError(f"Expected {self._rows} targets, one for each input, got shape {list(array.shape)}.")
@@ -144,7 +144,7 @@ class Predictive(Functionals, Card):
     def sample(self, key: jax.Array, num: int = 1) -> np.ndarray:
         """`num` draws of y at every input [num, n, …]; each is one draw of θ at all inputs, with noise of its own."""
         checked_key(key)
-        num = whole(num, "num")
+        num = whole_number(num, "num")
         chunk = itertools.count()
 
         def one(likelihood: Likelihood, d: Flat) -> jax.Array:
@@ -186,8 +186,8 @@ class Predictive(Functionals, Card):
 
         Args:
             interval: probability of the interval from lower to upper.
-            targets: names of several outputs; y0, y1, … where not given.
-            labels: names of the classes; 0, 1, … where not given.
+            targets: names of several outputs; y0, y1, … by default.
+            labels: names of the classes; 0, 1, … by default.
 
         Example:
             >>> import jax, credo, numpy as np
@@ -223,7 +223,7 @@ class Predictive(Functionals, Card):
         return self._entropies["conditional_entropy"]
 
     def mutual_information(self) -> np.ndarray:
-        """What knowing θ would tell about y: H[p] − E_θ[H[p_θ]] ≥ 0, in nats."""
+        """Information about y in θ: H[p] − E_θ[H[p_θ]] ≥ 0, in nats."""
         return self._entropies["mutual_information"]
 
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from credo.core.batch import Batch
-from credo.core.checks import checked_key, or_none, whole
+from credo.core.checks import checked_key, or_none, whole_number
 from credo.core.likelihood import Likelihood
 from credo.core.mixture import Flat
 from credo.core.model import Model, checked_model
@@ -39,7 +39,7 @@ class PriorDraws(WeightPosterior):
 
 
 class Unfitted(NamedTuple):
-    """What `predict` asks of a fit, before there is one."""
+    """The members that `predict` needs of a fit, before there is one."""
 
     posterior: Any
     model: Model
@@ -76,8 +76,8 @@ def prior_predictive(
 ) -> PriorPredictive:
     """Functions and targets under the prior: weights, hyper-parameters and noise are drawn, and nothing is learned.
 
-    A prior over weights says little to a reader; the functions that it makes say what it believes. Noise that is
-    learned as a point has no prior: it is drawn from the one that samplers give it (`Model.inferring`).
+    A prior over weights is hard to read; its functions show what it believes. Noise that is learned as a point has no
+    prior: it is drawn from the one that samplers use (`Model.inferring`).
 
     Args:
         key: a JAX key.
@@ -96,7 +96,7 @@ def prior_predictive(
         ((200, 30), (30,))
     """
     checked_key(key), checked_model(model)
-    num_samples, outputs = whole(num_samples, "num_samples"), or_none(whole, outputs, "outputs")
+    num_samples, outputs = whole_number(num_samples, "num_samples"), or_none(whole_number, outputs, "outputs")
     if outputs is not None and model.likelihood.kind == "classes":
         raise InputError(f"outputs counts columns of targets that are numbers, at least 1, got {outputs}.")
     model = model.inferring()

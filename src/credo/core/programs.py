@@ -16,7 +16,7 @@ MAPS, MAX_MAPS = Path("/proc/self/maps"), Path("/proc/sys/vm/max_map_count")
 SHARE = 0.4  # of what is allowed: from here on programs are let go
 LEFT = 0.5  # of that share: below it no more are let go
 MAPPINGS_OF_ONE = 200  # no program has been seen with more
-MOST_PROGRAMS = 1000  # where the system does not tell of its mappings
+MOST_PROGRAMS = 1000  # where the system does not show its mappings
 CODE_SHARE = 0.1  # of a device's memory that compiled code may take, where both are known
 
 
@@ -38,7 +38,7 @@ class Load(NamedTuple):
 
 
 def mappings() -> int:
-    """Memory mappings of this process; 0 where the system does not tell."""
+    """Memory mappings of this process; 0 where the system does not show them."""
     try:
         with MAPS.open("rb") as file:
             return sum(piece.count(b"\n") for piece in iter(lambda: file.read(2**16), b""))

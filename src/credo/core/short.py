@@ -24,7 +24,7 @@ def short(value: Any) -> str:
     if isinstance(value, dict | list | tuple) and any(is_array(x) for x in jax.tree.leaves(value)):
         arrays = [x for x in jax.tree.leaves(value) if is_array(x)]
         numbers = sum(int(np.prod(x.shape)) for x in arrays)
-        return f"{{{some(len(arrays), 'array')} of {some(numbers, 'number')}}}"
+        return f"{{{plural(len(arrays), 'array')} of {plural(numbers, 'number')}}}"
     text = repr(value)
     return text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 1]}…"
 
@@ -57,7 +57,7 @@ def html_table(title: str, facts: dict[str, str]) -> str:
     return f"<table><caption><b>{escape(title)}</b></caption>{rows}</table>"
 
 
-def some(count: int, what: str) -> str:
+def plural(count: int, what: str) -> str:
     """ "1 row", "1,200 rows"."""
     return f"{count:,} {what}{'s' * (count != 1)}"
 

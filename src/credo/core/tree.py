@@ -53,7 +53,7 @@ def struct(cls: type[T]) -> type[T]:
         return cls(**dict(zip(data, children)), **dict(zip(meta, structure[1:])))
 
     # The class is part of the structure. `register_dataclass` would do all this, but (JAX 0.10) calls the structures of
-    # two classes equal where their fields are: one class could then be given the other's compiled program.
+    # two classes equal where their fields are: one class could then get the other's compiled program.
     jax.tree_util.register_pytree_with_keys(cls, flatten_with_keys, unflatten, flatten)
     STRUCTS[cls.__name__] = cls
     return cls

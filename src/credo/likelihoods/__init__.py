@@ -1,4 +1,4 @@
-"""Likelihoods: what the targets are, given the network's outputs."""
+"""Likelihoods: distributions of the targets given the network's outputs."""
 
 from credo.likelihoods.bernoulli import Bernoulli as Bernoulli
 from credo.likelihoods.bernoulli import bernoulli as bernoulli

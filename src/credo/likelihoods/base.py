@@ -89,7 +89,7 @@ class ClassLikelihood(NoParameters, ABC):
 
 
 class OneParameter(ABC):
-    """What likelihoods share whose ν is one number, or one for each entry of y: "known", "learned" (a point) or
+    """The base of likelihoods whose ν is one number, or one for each entry of y: "known", "learned" (a point) or
     "inferred" under N(prior_loc, prior_scale²) on the scale of `params[path]`."""
 
     path: ClassVar[str]  # of ν in the parameters
@@ -283,7 +283,7 @@ def weighted_std(targets: jax.Array, weight: jax.Array) -> jax.Array:
     return jnp.sqrt(weighted_moments(targets, weight)[1])
 
 
-def spread(value: Any, outputs: jax.Array) -> jax.Array:
+def like_outputs(value: Any, outputs: jax.Array) -> jax.Array:
     """One number for each column, as an array like the outputs [n, k]."""
     return jnp.broadcast_to(jnp.asarray(value, outputs.dtype), outputs.shape)
 

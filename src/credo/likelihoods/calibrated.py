@@ -1,6 +1,6 @@
 """Likelihoods corrected by rows outside of training: wider noise, cooler probabilities, more overdispersion.
 
-The correction is part of the model, so whatever reads a fit (predictions, scores, decisions, files, exports) has it.
+The correction is part of the model, so that predictions, scores, decisions, files and exports all have it.
 """
 
 import dataclasses

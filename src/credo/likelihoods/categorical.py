@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from credo.core.checks import whole
+from credo.core.checks import whole_number
 from credo.core.densities import categorical_entropy, categorical_log_probs
 from credo.core.tree import struct
 from credo.core.typing import PyTree
@@ -63,4 +63,4 @@ def categorical(num_classes: int) -> Categorical:
         >>> categorical(4).mean({}, jnp.zeros((1, 4))).tolist()
         [[0.25, 0.25, 0.25, 0.25]]
     """
-    return Categorical(whole(num_classes, "num_classes", 2))
+    return Categorical(whole_number(num_classes, "num_classes", 2))

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from credo.core.checks import a_word, whole
+from credo.core.checks import one_of, whole_number
 from credo.core.tree import struct
 from credo.core.typing import PyTree
 from credo.errors import InputError
@@ -187,10 +187,10 @@ def from_log_prob(
         >>> round(float(likelihood.mean({}, jnp.zeros((1, 1)))[0, 0]), 3)
         1.0
     """
-    a_word(kind, KINDS, "kind")
-    num_outputs = whole(num_outputs, "num_outputs")
+    one_of(kind, KINDS, "kind")
+    num_outputs = whole_number(num_outputs, "num_outputs")
     if kind == "classes":
-        return ClassesFromLogProb(log_prob, whole(num_classes, "num_classes", 2), num_outputs)
+        return ClassesFromLogProb(log_prob, whole_number(num_classes, "num_classes", 2), num_outputs)
     low, high = support or ((0.0, 1000.0) if kind == "counts" else (-np.inf, np.inf))
     if not low < high or (kind == "counts" and (low != 0 or not high < 2**20)):
         raise InputError(f"support is (smallest, largest), for counts (0, largest below 2²⁰), got ({low:g}, {high:g}).")

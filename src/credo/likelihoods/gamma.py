@@ -14,9 +14,9 @@ from credo.likelihoods.base import (
     OneParameter,
     diagonal,
     finite_number,
+    like_outputs,
     log_normal_parameters,
     mode_and_value,
-    spread,
     weighted_moments,
 )
 from credo.likelihoods.positive import PositiveOutput
@@ -79,7 +79,7 @@ class Gamma(PositiveOutput, OneParameter):
 
     def sample(self, key: jax.Array, params: PyTree, outputs: jax.Array) -> jax.Array:
         """zero + μ G/α with G ~ Gamma(α, 1)."""
-        log_shape = spread(self.log_shape(params), outputs)
+        log_shape = like_outputs(self.log_shape(params), outputs)
         log_g = log_gamma(key, jnp.exp(log_shape)).astype(outputs.dtype)
         return self.zero + jnp.exp(self.location(outputs) + log_g - log_shape)
 
@@ -89,7 +89,7 @@ class Gamma(PositiveOutput, OneParameter):
 
     def curvature(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """α (d log μ/df)² on the diagonal."""
-        return diagonal(spread(jnp.exp(self.log_shape(params)), outputs) * self.slope(outputs) ** 2)
+        return diagonal(like_outputs(jnp.exp(self.log_shape(params)), outputs) * self.slope(outputs) ** 2)
 
 
 def gamma(
@@ -111,8 +111,8 @@ def gamma(
             "inferred" (its own posterior under log α ~ N(prior_loc, prior_scale²)). 1 is the exponential distribution.
         prior_loc: mean of log α under its prior.
         prior_scale: standard deviation of log α under its prior.
-        zero: where 0 lies on the scale of the targets; a table that hands over standardised numbers says so itself.
-        offset: what is added to f, such as the logarithm of the mean: what the prior of f is centred at.
+        zero: where 0 lies on the scale of the targets; tables with standardised targets set it themselves.
+        offset: added to f, such as the logarithm of the mean: the prior of f is centred there.
 
     Example:
         >>> import jax.numpy as jnp

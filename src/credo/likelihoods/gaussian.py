@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from credo.core.densities import normal_log_prob
 from credo.core.tree import struct
 from credo.core.typing import PyTree
-from credo.likelihoods.base import ScaleNoise, diagonal, log_normal_parameters, mode_and_value, spread
+from credo.likelihoods.base import ScaleNoise, diagonal, like_outputs, log_normal_parameters, mode_and_value
 
 
 @struct
@@ -28,7 +28,7 @@ class Gaussian(ScaleNoise):
 
     def variance(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """σ²."""
-        return spread(self.sigma(params) ** 2, outputs)
+        return like_outputs(self.sigma(params) ** 2, outputs)
 
     def cdf(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
         """Φ((y − f)/σ)."""
@@ -40,7 +40,7 @@ class Gaussian(ScaleNoise):
 
     def curvature(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """σ⁻² on the diagonal."""
-        return diagonal(spread(self.sigma(params) ** -2.0, outputs))
+        return diagonal(like_outputs(self.sigma(params) ** -2.0, outputs))
 
 
 def gaussian(

@@ -86,8 +86,8 @@ def log_normal(least: float = 1e-2, *, zero: float = 0.0, offset: float = 0.0) -
 
     Args:
         least: smallest σ, below 3: a share of y; it bounds the density.
-        zero: where 0 lies on the scale of the targets; a table that hands over standardised numbers says so itself.
-        offset: what is added to f, such as the mean of log y: what the prior of f is centred at.
+        zero: where 0 lies on the scale of the targets; tables with standardised targets set it themselves.
+        offset: added to f, such as the mean of log y: the prior of f is centred there.
 
     Example:
         >>> import jax.numpy as jnp

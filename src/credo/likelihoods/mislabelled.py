@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from credo.core.checks import share as between
-from credo.core.checks import whole
+from credo.core.checks import whole_number
 from credo.core.densities import mislabelled_log_probs
 from credo.core.tree import leaf, struct
 from credo.core.typing import PyTree
@@ -95,7 +95,7 @@ def mislabelled(
         >>> mislabelled(2, share=0.5).mean({}, jnp.array([[100.0, 0.0]])).tolist()
         [[0.75, 0.25]]
     """
-    num_classes = whole(num_classes, "num_classes", 2)
+    num_classes = whole_number(num_classes, "num_classes", 2)
     prior = log_normal_parameters(prior_loc, prior_scale)
     if isinstance(share, str):
         if share not in ("learned", "inferred"):

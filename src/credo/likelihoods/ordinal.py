@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from credo.core.checks import positive, whole
+from credo.core.checks import positive, whole_number
 from credo.core.densities import ordinal_edges, ordinal_log_probs, ordinal_spread
 from credo.core.special import log_sigmoid
 from credo.core.tree import leaf, struct
@@ -119,7 +119,7 @@ def ordinal(
         >>> [round(p, 3) for p in ordinal(3, thresholds=(-1.0, 1.0)).mean({}, jnp.zeros((1, 1)))[0].tolist()]
         [0.269, 0.462, 0.269]
     """
-    num_classes = whole(num_classes, "num_classes", 2)
+    num_classes = whole_number(num_classes, "num_classes", 2)
     scale = positive(prior_scale, "prior_scale")
     if isinstance(thresholds, str):
         if thresholds not in ("learned", "inferred"):

@@ -66,7 +66,7 @@ def poisson(*, offset: float = 0.0) -> Poisson:
     gradient still points back.
 
     Args:
-        offset: what is added to f, such as the logarithm of the mean count: what the prior of f is centred at.
+        offset: added to f, such as the logarithm of the mean count: the prior of f is centred there.
 
     Example:
         >>> import jax.numpy as jnp

@@ -1,9 +1,8 @@
 """Numbers above 0: what their likelihoods share.
 
-They stay on the table's own scale, or on the standardised one on which a table hands its numbers over; there 0 lies at
-`zero` = −mean/sd. So one encoding serves every likelihood, fits with several of them can be mixed, and density,
-moments, quantiles and distribution function are those of y itself, Jacobian included: an encoder that took logarithms
-would give another target to each.
+Targets are on their own scale, or standardised by a table's encoder, where 0 lies at `zero` = −mean/sd. So one encoding
+serves every likelihood, their fits can be mixed, and density, moments, quantiles and distribution function are those of
+y itself, Jacobian included: with logarithms in the encoder, each likelihood would have another target.
 """
 
 import dataclasses
@@ -22,7 +21,7 @@ class PositiveOutput:
 
     Attributes:
         zero: where 0 lies on the scale of the targets, one number or one for each entry of y.
-        offset: what is added to f, such as the logarithm of the mean: what the prior of f is centred at.
+        offset: added to f, such as the logarithm of the mean: the prior of f is centred there.
     """
 
     zero: Any

@@ -11,7 +11,7 @@ from credo.core.special import student_t_cdf
 from credo.core.tree import leaf, struct
 from credo.core.typing import PyTree
 from credo.errors import InputError
-from credo.likelihoods.base import ScaleNoise, diagonal, log_normal_parameters, mode_and_value, spread
+from credo.likelihoods.base import ScaleNoise, diagonal, like_outputs, log_normal_parameters, mode_and_value
 from credo.likelihoods.variates import student_t_sample
 
 
@@ -33,7 +33,7 @@ class StudentT(ScaleNoise):
 
     def variance(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """σ² ν/(ν − 2)."""
-        return spread(self.sigma(params) ** 2 * (self.df / (self.df - 2)), outputs)
+        return like_outputs(self.sigma(params) ** 2 * (self.df / (self.df - 2)), outputs)
 
     def cdf(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
         """That of Student's t at (y − f)/σ."""
@@ -51,7 +51,7 @@ class StudentT(ScaleNoise):
     def curvature(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """(ν + 1)/((ν + 3) σ²) on the diagonal."""
         precision = (self.df + 1) / (self.df + 3) * self.sigma(params) ** -2.0
-        return diagonal(spread(precision, outputs))
+        return diagonal(like_outputs(precision, outputs))
 
 
 def student_t(

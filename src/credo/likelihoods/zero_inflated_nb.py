@@ -61,7 +61,7 @@ def zero_inflated_negative_binomial(
             its prior) or "inferred" (its own posterior under log r ~ N(prior_loc, prior_scale²)).
         prior_loc: mean of log r under its prior.
         prior_scale: standard deviation of log r under its prior.
-        offset: what is added to f, such as the logarithm of the mean count: what the prior of f is centred at.
+        offset: added to f, such as the logarithm of the mean count: the prior of f is centred there.
 
     Example:
         >>> import jax.numpy as jnp

@@ -37,7 +37,7 @@ def zero_inflated_poisson(*, offset: float = 0.0) -> ZeroInflatedPoisson:
     logits of all π.
 
     Args:
-        offset: what is added to f, such as the logarithm of the mean count: what the prior of f is centred at.
+        offset: added to f, such as the logarithm of the mean count: the prior of f is centred there.
 
     Example:
         >>> import jax.numpy as jnp

@@ -37,7 +37,7 @@ class LeNet(Images):
             hidden = self._conv(run, f"conv_{i}", hidden, width, self.window, padding="VALID" if i else "SAME")
             hidden = _pooled(self._active(hidden), self.pool)
             if self.masked != "dense":
-                # A dense layer has weights of its own for every place, hence masks of its own, too.
+                # A dense layer has other weights for every position, hence other masks, too.
                 hidden = run.mask(hidden if i < len(self.channels) - 1 else layers.flatten(hidden))
         return _dense_layers(self, run, hidden)
 

@@ -17,7 +17,7 @@ from credo.core.capabilities import (
     offers,
     required,
 )
-from credo.core.checks import whole
+from credo.core.checks import whole_number
 from credo.core.network import ParamInfo, Variables
 from credo.core.tree import leaf, struct
 from credo.core.typing import PyTree
@@ -187,7 +187,9 @@ def embedded(network: Any, columns: Sequence[tuple[int, int]], widths: Sequence[
         >>> variables.params["embedding_0"]["table"].shape, variables.params["hidden_0"]["kernel"].shape
         ((4, 2), (8, 3))
     """
-    columns = tuple((whole(place, "The place of a code", 0), whole(levels, "Levels")) for place, levels in columns)
+    columns = tuple(
+        (whole_number(place, "The place of a code", 0), whole_number(levels, "Levels")) for place, levels in columns
+    )
     if not columns or len({place for place, _ in columns}) < len(columns):
         raise InputError("embedded needs columns at different places.")
     if any(levels > MOST_LEVELS for _, levels in columns):
@@ -195,4 +197,4 @@ def embedded(network: Any, columns: Sequence[tuple[int, int]], widths: Sequence[
     each: list[int] = [widths] * len(columns) if isinstance(widths, int) else list(widths)
     if len(each) != len(columns):
         raise InputError(f"There are {len(columns)} columns and {len(each)} widths.")
-    return Embedded(network, columns, tuple(whole(width, "The width of a vector") for width in each))
+    return Embedded(network, columns, tuple(whole_number(width, "The width of a vector") for width in each))

@@ -9,6 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from credo.core.checks import one_of
 from credo.core.network import ParamInfo, Variables
 from credo.core.short import is_array
 from credo.core.typing import PyTree
@@ -170,8 +171,7 @@ def check_options(activation: str, dropout: float, sizes: dict[str, Sequence[int
     Example:
         >>> check_options("relu", 0.1, {"widths": (8, 4)})
     """
-    if activation not in ACTIVATIONS:
-        raise InputError(f"Unknown activation {activation!r}; choose one of {', '.join(ACTIVATIONS)}.")
+    one_of(activation, ACTIVATIONS, "activation")
     if not 0 <= dropout < 1:
         raise InputError(f"The dropout rate lies in [0, 1), got {dropout}.")
     for name, values in sizes.items():

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import jax
 import jax.numpy as jnp
 
-from credo.core.checks import a_word, list_of, whole
+from credo.core.checks import list_of, one_of, whole_number
 from credo.core.network import ParamInfo, Variables
 from credo.core.nodes import Nodes
 from credo.core.tree import struct
@@ -202,8 +202,8 @@ def mlp(widths: Sequence[int] = (50,), activation: str = "relu", dropout: float 
         >>> credo.networks.mlp([50, 50], activation="tanh").widths
         (50, 50)
     """
-    a_word(activation, ACTIVATIONS, "activation")
-    widths = [whole(w, "Hidden widths", most=MOST_WIDTH) for w in list_of(widths, "widths")]
+    one_of(activation, ACTIVATIONS, "activation")
+    widths = [whole_number(w, "Hidden widths", most=MOST_WIDTH) for w in list_of(widths, "widths")]
     check_widths(widths)
     if not 0 <= dropout < 1:
         raise InputError(f"The dropout rate lies in [0, 1), got {dropout}.")

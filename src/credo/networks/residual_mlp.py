@@ -4,7 +4,7 @@ from typing import Any
 
 import jax
 
-from credo.core.checks import whole
+from credo.core.checks import whole_number
 from credo.core.tree import struct
 from credo.networks.layered import Layered, check_options
 from credo.networks.mlp import ACTIVATIONS, check_widths
@@ -59,6 +59,6 @@ def residual_mlp(width: int = 50, depth: int = 2, activation: str = "relu", drop
         (5, 1)
     """
     check_options(activation, dropout, {})
-    width, depth = whole(width, "width"), whole(depth, "depth")
+    width, depth = whole_number(width, "width"), whole_number(depth, "depth")
     check_widths([width, width])
     return ResidualMLP(width, depth, activation, float(dropout))

@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-from credo.core.checks import whole
+from credo.core.checks import one_of, whole_number
 from credo.core.network import ParamInfo, Variables
 from credo.core.nodes import Nodes, with_constant
 from credo.core.tree import struct
@@ -70,11 +70,10 @@ def shallow(num_nodes: int, beside: str = "linear", activation: str = "logistic"
         >>> credo.networks.shallow(5).beside
         'linear'
     """
-    num_nodes = whole(num_nodes, "The number of nodes", 0, MOST_WIDTH)
+    num_nodes = whole_number(num_nodes, "The number of nodes", 0, MOST_WIDTH)
     if beside not in PARTS:
         raise InputError(f"beside must be one of {', '.join(PARTS)}, got {beside!r}.")
     if num_nodes == 0 and beside != "linear":
         raise InputError('Without nodes there is nothing that looks at the inputs: take beside="linear".')
-    if activation not in ACTIVATIONS:
-        raise InputError(f"Unknown activation {activation!r}; choose one of {', '.join(ACTIVATIONS)}.")
+    one_of(activation, ACTIVATIONS, "activation")
     return Shallow(int(num_nodes), beside, activation)

@@ -12,7 +12,7 @@ import numpy as np
 from credo.core.mixture import Flat, flatten
 from credo.core.model import Model
 from credo.core.posterior import Draws, WeightPosterior
-from credo.core.short import Card, some
+from credo.core.short import Card, plural
 from credo.core.tree import leaf, struct, take
 from credo.core.typing import PyTree
 from credo.errors import NoDensity, Refusal
@@ -50,7 +50,7 @@ class Stacked(Card):
 
     def _facts(self) -> dict[str, str]:
         names = (type(part.posterior).__name__ for part in self.parts)
-        return {"parts": some(len(self.parts), "part"), "posteriors": ", ".join(dict.fromkeys(names))}
+        return {"parts": plural(len(self.parts), "part"), "posteriors": ", ".join(dict.fromkeys(names))}
 
     # ------------------------------------------------------------------ draws
     def asked(self, num: int | None) -> list[int | None]:

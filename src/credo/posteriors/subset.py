@@ -85,7 +85,7 @@ class SubsetPosterior(WeightPosterior):
         keys = key[None] if members == 1 else jax.random.split(key, members)
 
         def one(member: tuple[jax.Array, Any, PyTree]) -> Draws:
-            # Every member holds values of its own, hence has a model of its own.
+            # Every member holds other values, hence has another model.
             inner = jax.tree.map(lambda x: x[None], member[1])
             inner_model = dataclasses.replace(model, fixed=model.complete(member[2]))
             return take(inner.outputs(member[0], inner_model, inputs, draws), 0)

@@ -1,4 +1,4 @@
-"""The informative prior: normal around given weights."""
+"""The informative prior: normal around weights of the user."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from credo.core.short import some
+from credo.core.short import plural
 from credo.posteriors import Stacked
 
 
@@ -12,13 +12,13 @@ def facts(fit: Any) -> dict[str, str]:
     Args:
         fit: a `credo.Fit`.
     """
-    told = {"method": str(fit.config.get("method", "a fit")), "rows": some(int(fit.config.get("num_data", 0)), "row")}
+    told = {"method": str(fit.config.get("method", "a fit")), "rows": plural(int(fit.config.get("num_data", 0)), "row")}
     told["posterior"] = repr(fit.posterior)
     if "seconds_fit" in fit.timing:
-        told["time"] = f"{some(int(fit.timing['steps']), 'step')} in {fit.timing['seconds_fit']:.1f} s"
+        told["time"] = f"{plural(int(fit.timing['steps']), 'step')} in {fit.timing['seconds_fit']:.1f} s"
     told["outcome"] = fit.outcome
     alarms = fit.rings if fit.known is None else fit.known.alarms
-    return told | ({} if alarms is None else {"alarms": some(len(alarms), "alarm") if alarms else "no alarms"})
+    return told | ({} if alarms is None else {"alarms": plural(len(alarms), "alarm") if alarms else "no alarms"})
 
 
 def nothing_under_way(fit: Any) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from credo.core.checks import checked_key, or_none, positive, whole
+from credo.core.checks import checked_key, or_none, positive, whole_number
 from credo.core.method import Method, checked_method, main_phase
 from credo.core.model import Model, checked_model
 from credo.core.network import Variables
@@ -272,8 +272,8 @@ def fit(
     method = checked_method(build_method(method))
     if sum(v is not None for v in (steps, epochs, budget)) > 1:
         raise InputError("Give one of steps, epochs and budget, not several.")
-    steps, batch_size = or_none(whole, steps, "steps"), or_none(whole, batch_size, "batch_size")
-    thin, capacity = whole(thin, "thin"), or_none(whole, capacity, "capacity")
+    steps, batch_size = or_none(whole_number, steps, "steps"), or_none(whole_number, batch_size, "batch_size")
+    thin, capacity = whole_number(thin, "thin"), or_none(whole_number, capacity, "capacity")
     epochs = or_none(positive, epochs, "epochs")
     if steps is None and epochs is None and budget is None and method.parts:
         steps = method.default_steps

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from credo.core.checks import whole
+from credo.core.checks import whole_number
 from credo.core.folds import even_folds
 from credo.core.typing import PyTree
 from credo.errors import InputError
@@ -23,7 +23,7 @@ def left_out(folds: Folds, members: int, rows: int, seed: int, kept: np.ndarray 
         seed: of the folds, where only their number is given.
         kept: which rows the fit keeps [rows], None: all.
     """
-    given = even_folds(rows, whole(folds, "folds"), seed) if isinstance(folds, int | np.integer) else list(folds)
+    given = even_folds(rows, whole_number(folds, "folds"), seed) if isinstance(folds, int | np.integer) else list(folds)
     if not 2 <= len(given) <= members:
         raise InputError(
             f"Every fold is left out by a member that is none of the others: {members} members take 2 to {members} "

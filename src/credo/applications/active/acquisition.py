@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from credo.core.checks import a_word
+from credo.core.checks import one_of
 from credo.core.mixture import values_of
 from credo.core.numeric import host_arrays
 from credo.core.predict import predict
@@ -58,7 +58,7 @@ def acquisition_scores(
         >>> bool(scores[1] > scores[0])  # far from the data the line is less certain
         True
     """
-    a_word(acquisition, ACQUISITIONS, "acquisition")
+    one_of(acquisition, ACQUISITIONS, "acquisition")
     key_draws, key_random = jax.random.split(key)
     pool = host_arrays(pool, "The pool's inputs")
     targets = None if targets is None else host_arrays(targets, "The target rows")

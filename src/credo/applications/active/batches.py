@@ -7,7 +7,7 @@ import numpy as np
 
 from credo.applications.active.acquisition import acquisition_scores, class_draws, mean_draws
 from credo.applications.active.outcomes import extend, in_pieces, joint_entropies, no_outcomes
-from credo.core.checks import whole
+from credo.core.checks import whole_number
 from credo.core.numeric import host_arrays
 from credo.core.predict import predict
 from credo.core.typing import PyTree
@@ -54,7 +54,7 @@ def choose(
         >>> sorted(credo.applications.active.choose(jax.random.key(1), fit, pool, 2, "batch_bald").tolist())[-1]
         3
     """
-    size = whole(size, "size")
+    size = whole_number(size, "size")
     pool = host_arrays(pool, "The pool's inputs")
     rows = len(jax.tree.leaves(pool)[0])
     if not 1 <= size <= rows:

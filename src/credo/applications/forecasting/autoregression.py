@@ -12,7 +12,7 @@ import numpy as np
 from credo.applications.effects.functions import Functions, draw_functions
 from credo.applications.forecasting.backtest import Backtest
 from credo.applications.forecasting.forecast import Forecast, OneStep
-from credo.core.checks import whole
+from credo.core.checks import whole_number
 from credo.core.model import Model
 from credo.core.numeric import host_doubles
 from credo.core.predict import predict
@@ -107,7 +107,7 @@ class Autoregression:
             (5,)
         """
         values = _check_series(new_values, "new_values")
-        horizon, every = whole(horizon, "horizon"), whole(every, "every")
+        horizon, every = whole_number(horizon, "horizon"), whole_number(every, "every")
         if len(values) < horizon:
             raise InputError(f"A horizon of {horizon} steps needs as many new values; there are {len(values)}.")
         origins = np.arange(0, len(values) - horizon + 1, every)
@@ -119,7 +119,7 @@ class Autoregression:
 
     def _paths(self, key: jax.Array, pasts: np.ndarray, horizon: int, num_paths: int) -> np.ndarray:
         """Paths [origins, paths, horizon] that follow each past, the newest value first."""
-        horizon, num_paths = whole(horizon, "horizon"), whole(num_paths, "num_paths")
+        horizon, num_paths = whole_number(horizon, "horizon"), whole_number(num_paths, "num_paths")
         key_draws, key_order, key_paths = jax.random.split(key, 3)
         draws = draw_functions(key_draws, self.fit.posterior, num_paths)
         order = jax.random.permutation(key_order, len(draws))[np.arange(num_paths) % len(draws)]

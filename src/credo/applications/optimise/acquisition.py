@@ -11,7 +11,7 @@ from jax.scipy.special import log_ndtr, logsumexp
 from jax.scipy.stats import norm
 
 from credo.applications.optimise.belief import Belief, condition, precision
-from credo.core.checks import a_word
+from credo.core.checks import one_of
 from credo.core.tree import leaf, struct
 
 ACQUISITIONS = ("log_ei", "ei", "ucb", "thompson")
@@ -140,4 +140,4 @@ def typed(setting: AcquisitionSetting, kind: Any) -> AcquisitionSetting:
 
 def checked(name: str) -> str:
     """The acquisition's name, or a sentence."""
-    return a_word(name, ACQUISITIONS, "acquisition")
+    return one_of(name, ACQUISITIONS, "acquisition")

@@ -15,7 +15,7 @@ from credo.applications.optimise.belief import Fitted
 from credo.applications.optimise.record import Evaluation
 from credo.applications.optimise.space import Point, Space
 from credo.applications.optimise.surrogate import find_surrogate
-from credo.core.checks import positive, whole
+from credo.core.checks import positive, whole_number
 from credo.core.programs import tidy
 from credo.errors import ArtifactError, InputError
 from credo.storage.locks import locked
@@ -74,9 +74,9 @@ class Optimizer:
         self.space, self.acquisition = space, checked(acquisition)
         random = isinstance(surrogate, str) and surrogate == "random"
         self.surrogate = None if random else find_surrogate(surrogate)
-        self.batch, self.initial = whole(batch, "batch"), whole(initial or _initial(space), "initial")
+        self.batch, self.initial = whole_number(batch, "batch"), whole_number(initial or _initial(space), "initial")
         self.maximise, self.noisy = bool(maximise), bool(noisy)
-        self.beta, self.seed = positive(beta, "beta"), whole(seed, "seed", 0)
+        self.beta, self.seed = positive(beta, "beta"), whole_number(seed, "seed", 0)
         self._named = surrogate if isinstance(surrogate, str) else None
         self.history: list[Evaluation] = []
         self.pending: list[Point] = []
@@ -84,7 +84,7 @@ class Optimizer:
     # ------------------------------------------------------------------ ask
     def ask(self, count: int | None = None) -> list[Point]:
         """The next points to evaluate; those that were asked for before and not told yet are taken into account."""
-        count = self.batch if count is None else whole(count, "count")
+        count = self.batch if count is None else whole_number(count, "count")
         points = self._first(count)
         if len(points) < count:
             points += self._next(count - len(points), points)
@@ -256,7 +256,7 @@ class Optimizer:
         self, objective: Callable[[Point], float], evaluations: int, folder: Any,
         progress: Callable[["Optimizer"], Any] | None, failures: str,
     ) -> Evaluation:  # fmt: skip
-        evaluations = whole(evaluations, "evaluations")
+        evaluations = whole_number(evaluations, "evaluations")
         while len(self.history) < evaluations:
             if not self.pending:
                 try:

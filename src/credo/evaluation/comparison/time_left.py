@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from credo.core.short import some
+from credo.core.short import plural
 from credo.evaluation.baselines import BASELINES
 
 Cell = tuple[str, int]
@@ -23,7 +23,7 @@ def at_first(remaining: Sequence[Cell], durations: Mapping[Cell, float], budget:
     """
     models, folds = {model for model, _ in remaining}, {fold for _, fold in remaining}
     stored = f", beside {len(durations)} that are kept from before" if durations else ""
-    first = f"{len(remaining)} fits: {some(len(models), 'model')} on {some(len(folds), 'fold')}{stored}."
+    first = f"{len(remaining)} fits: {plural(len(models), 'model')} on {plural(len(folds), 'fold')}{stored}."
     measured = expected(remaining, durations, jobs)
     if measured is not None:
         return f"{first} About {in_words(measured)}, by what was done before."

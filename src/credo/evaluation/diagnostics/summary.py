@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from credo.core.short import some
+from credo.core.short import plural
 from credo.evaluation.diagnostics.alarms import RHAT
 from credo.evaluation.diagnostics.diagnose import Convergence, Diagnostics
 
@@ -62,7 +62,7 @@ def _stack_verdict(checks: Diagnostics) -> str:
 def _sizes(checks: Diagnostics) -> str:
     """Parameters and members, or what stands for them."""
     if checks.kind == "stack":
-        return some(checks.members, "part")
+        return plural(checks.members, "part")
     size = "functions, not weights" if checks.num_parameters is None else f"{checks.num_parameters:,} parameters"
     return size + (f", {checks.members} members" if checks.members > 1 else "")
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from credo.core.batch import Batch, mix
-from credo.core.checks import whole
+from credo.core.checks import whole_number
 from credo.core.method import Info, Method, Phase
 from credo.core.model import Model
 from credo.core.network import Variables
@@ -64,7 +64,7 @@ class DeepEnsemble(MAP):
     units: Any = leaf(default=None)
 
     def __post_init__(self) -> None:
-        whole(self.size, "The size of an ensemble")
+        whole_number(self.size, "The size of an ensemble")
         if self.held_out is not None and (self.adversarial is not None or self.bootstrap):
             raise InputError("held_out does not go with adversarial or bootstrap; leave it or them out.")
 

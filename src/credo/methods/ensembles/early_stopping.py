@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from credo.core.batch import Batch
-from credo.core.checks import whole
+from credo.core.checks import whole_number
 from credo.core.method import Info, Phase
 from credo.core.model import Model
 from credo.core.network import Variables
@@ -68,7 +68,7 @@ class EarlyStopping(MAP):
     aside: float = leaf(default=0.0)
 
     def __post_init__(self) -> None:
-        whole(self.size, "The size of an ensemble")
+        whole_number(self.size, "The size of an ensemble")
 
     @property
     def members(self) -> Any:
@@ -171,8 +171,10 @@ def held_rows(key: jax.Array, share: Any, aside: Any, units: Any, data: Batch) -
 
     def lowest(count: jax.Array) -> jax.Array:
         count = jnp.clip(jnp.round(count), 1, LARGEST).astype(jnp.int32)
-        whole, cut = lots <= jnp.sort(lots)[count - 1], lots.argsort().argsort() < count
-        return jnp.where((whole & (data.weight > 0)).sum() < data.num_rows, whole, cut) & (data.num_rows > 1)
+        whole_number, cut = lots <= jnp.sort(lots)[count - 1], lots.argsort().argsort() < count
+        return jnp.where((whole_number & (data.weight > 0)).sum() < data.num_rows, whole_number, cut) & (
+            data.num_rows > 1
+        )
 
     held = lowest(share * data.num_rows)
     return held, jnp.where(aside > 0, lowest((share + aside) * data.num_rows) & ~held, False)

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from credo.core.batch import Batch
-from credo.core.checks import whole
+from credo.core.checks import whole_number
 from credo.core.method import Info, Method, Phase
 from credo.core.model import Model
 from credo.core.network import Variables
@@ -193,7 +193,7 @@ class MultiSWAG(SWAG):
     size: int = 5
 
     def __post_init__(self) -> None:
-        whole(self.size, "The size of an ensemble")
+        whole_number(self.size, "The size of an ensemble")
 
     @property
     def members(self) -> Any:

@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Any
 
-from credo.core.checks import whole
+from credo.core.checks import whole_number
 from credo.core.method import Method, PartsMethod
 from credo.core.tree import leaf, struct
 from credo.errors import InputError
@@ -60,7 +60,7 @@ class EnsembleChains(PartsMethod):
     default_steps = 100
 
     def __post_init__(self) -> None:
-        whole(self.size, "The size of an ensemble")
+        whole_number(self.size, "The size of an ensemble")
         if self.sampler not in SAMPLERS:
             raise InputError(f"sampler must be one of {', '.join(SAMPLERS)}, got {self.sampler!r}.")
 

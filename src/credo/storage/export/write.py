@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from credo.core.checks import a_word, checked_path, list_of, or_none, share, whole
+from credo.core.checks import checked_path, list_of, one_of, or_none, share, whole_number
 from credo.errors import InputError
 from credo.storage.archives import document_digest
 from credo.storage.atomic_write import replaced_folder
@@ -91,13 +91,13 @@ def export(
 def _check(
     place: Path, form: str, num_samples: int | None, levels: Sequence[float], block: int, platforms: Sequence[str]
 ) -> None:
-    a_word(form, FILES, "form")
+    one_of(form, FILES, "form")
     if place.is_file() or (place.is_dir() and any(place.iterdir())):
         raise InputError(f"{place} exists; choose another place for the export, or remove it.")
-    or_none(whole, num_samples, "num_samples")
+    or_none(whole_number, num_samples, "num_samples")
     if not [share(level, "Each of levels") for level in list_of(levels, "levels")]:
         raise InputError("levels has no level between 0 and 1.")
-    whole(block, "block")
+    whole_number(block, "block")
     if not platforms:
         raise InputError("platforms names no platform.")
 
