@@ -97,18 +97,20 @@ class MLP:
         return self._forward(variables.params, inputs, key if self.dropout > 0 else None, rows=False)
 
     def _forward(self, params: PyTree, inputs: jax.Array, key: jax.Array | None, rows: bool) -> jax.Array:
-        activation = ACTIVATIONS[self.activation]
-        names = self.layers()
+        def layer(i: int, name: str, hidden: jax.Array) -> jax.Array:
+            if key is not None and i > 0:
+                shape = hidden.shape if rows else (hidden.shape[0], 1)
+                keep = jax.random.bernoulli(jax.random.fold_in(key, i - 1), 1 - self.dropout, shape)
+                hidden = jnp.where(keep, hidden / (1 - self.dropout), 0)
+            return dense(params[name]["kernel"], params[name]["bias"], hidden)
+
+        return self._run(inputs, layer)
+
+    def _run(self, inputs: jax.Array, layer: Callable[[int, str, jax.Array], jax.Array]) -> jax.Array:
+        """Outputs [n, num_outputs] of `layer(i, name, hidden)` for every layer, with activations between them."""
         hidden = inputs.reshape(-1, inputs.shape[-1]).T
-        for i, name in enumerate(names):
-            layer = params[name]
-            hidden = dense(layer["kernel"], layer["bias"], hidden)
-            if name != names[-1]:
-                hidden = activation(hidden)
-                if key is not None:
-                    shape = hidden.shape if rows else (hidden.shape[0], 1)
-                    keep = jax.random.bernoulli(jax.random.fold_in(key, i), 1 - self.dropout, shape)
-                    hidden = jnp.where(keep, hidden / (1 - self.dropout), 0)
+        for i, name in enumerate(self.layers()):
+            hidden = layer(i, name, ACTIVATIONS[self.activation](hidden) if i > 0 else hidden)
         return hidden.T
 
     def nodes(self) -> Nodes | None:
@@ -130,34 +132,30 @@ class MLP:
     def apply_tapped(self, params: PyTree, inputs: jax.Array, shifts: PyTree) -> tuple[jax.Array, PyTree]:
         """Outputs with `shifts` [n, width] added before each activation, and the inputs [n, in] of every layer, both by
         the paths of kernels."""
-        activation = ACTIVATIONS[self.activation]
-        names, layer_inputs = self.layers(), {}
-        hidden = inputs.reshape(-1, inputs.shape[-1]).T
-        for name in names:
-            layer_inputs[f"{name}/kernel"] = hidden.T
+        layer_inputs = {}
+
+        def layer(i: int, name: str, hidden: jax.Array) -> jax.Array:
+            path = f"{name}/kernel"
+            layer_inputs[path] = hidden.T
             hidden = dense(params[name]["kernel"], params[name]["bias"], hidden)
-            if f"{name}/kernel" in shifts:
-                hidden = hidden + shifts[f"{name}/kernel"].T
-            if name != names[-1]:
-                hidden = activation(hidden)
-        return hidden.T, {path: layer_inputs[path] for path in shifts}
+            return hidden + shifts[path].T if path in shifts else hidden
+
+        return self._run(inputs, layer), {path: layer_inputs[path] for path in shifts}
 
     def apply_local(self, mean: PyTree, std: PyTree, inputs: jax.Array, key: jax.Array) -> jax.Array:
         """Outputs with every pre-activation drawn from its own Gaussian (the local reparameterisation).
 
         For W ~ N(M, S²) the entries of Wh + b are N(Mh + m_b, S²h² + s_b²), independent for each row.
         """
-        activation = ACTIVATIONS[self.activation]
-        names = self.layers()
-        hidden = inputs.reshape(-1, inputs.shape[-1]).T
-        for name, key_layer in zip(names, jax.random.split(key, len(names))):
+        keys = jax.random.split(key, len(self.layers()))
+
+        def layer(i: int, name: str, hidden: jax.Array) -> jax.Array:
             m, s = mean[name], std[name]
             centre = m["kernel"] @ hidden + m["bias"][:, None]
-            spread = s["kernel"] ** 2 @ hidden**2 + (s["bias"] ** 2)[:, None]
-            hidden = centre + jnp.sqrt(spread) * jax.random.normal(key_layer, centre.shape, centre.dtype)
-            if name != names[-1]:
-                hidden = activation(hidden)
-        return hidden.T
+            variance = s["kernel"] ** 2 @ hidden**2 + (s["bias"] ** 2)[:, None]
+            return centre + jnp.sqrt(variance) * jax.random.normal(keys[i], centre.shape, centre.dtype)
+
+        return self._run(inputs, layer)
 
     def apply_flipout(self, mean: PyTree, moved: PyTree, inputs: jax.Array, key: jax.Array) -> jax.Array:
         """Outputs with the one perturbation Δ of all weights given other signs for every row (flipout).
@@ -165,18 +163,16 @@ class MLP:
         (M + Δ ∘ sr')h = Mh + s ∘ Δ(r ∘ h) with signs r, s of every row and layer: the same distribution for each row
         where Δ is symmetric and independent, and perturbations of two rows are uncorrelated.
         """
-        activation = ACTIVATIONS[self.activation]
-        names = self.layers()
-        hidden = inputs.reshape(-1, inputs.shape[-1]).T
-        for name, key_layer in zip(names, jax.random.split(key, len(names))):
+        keys = jax.random.split(key, len(self.layers()))
+
+        def layer(i: int, name: str, hidden: jax.Array) -> jax.Array:
             m, d = mean[name], moved[name]
             shape = (len(m["bias"]) + len(hidden), hidden.shape[1])
-            signs = jax.random.rademacher(key_layer, shape, hidden.dtype)
+            signs = jax.random.rademacher(keys[i], shape, hidden.dtype)
             out, into = signs[: len(m["bias"])], signs[len(m["bias"]) :]
-            hidden = dense(m["kernel"], m["bias"], hidden) + out * dense(d["kernel"], d["bias"], into * hidden)
-            if name != names[-1]:
-                hidden = activation(hidden)
-        return hidden.T
+            return dense(m["kernel"], m["bias"], hidden) + out * dense(d["kernel"], d["bias"], into * hidden)
+
+        return self._run(inputs, layer)
 
     def info(self, params: PyTree) -> PyTree:
         """Kernels are [out, in]; a bias has its layer's fan-in."""
