@@ -22,7 +22,7 @@ from credo.core.capabilities import (
     StoredPosterior,
     ask,
     capability,
-    required,
+    require,
 )
 from credo.core.network import ParamInfo, Variables
 from credo.errors import InputError, Refusal
@@ -83,7 +83,7 @@ def test_what_is_offered_is_the_part_itself_also_behind_getattr():
     assert capability(network, DenseNetwork) is network
     assert ask(Around(), DropoutNetwork).dropout_rates == (0.5,)
     with pytest.raises(Refusal, match="OwnNetwork does not offer: apply_masked"):
-        required(OwnNetwork(), MaskedNetwork)
+        require(OwnNetwork(), MaskedNetwork)
 
 
 def test_a_wrapper_offers_what_is_inside():

@@ -73,7 +73,7 @@ def ask(part: Any, kind: type[T]) -> T:
     return _defaults(kind) if provider is None else provider  # type: ignore[arg-type]
 
 
-def required(part: Any, kind: type[T]) -> T:
+def require(part: Any, kind: type[T]) -> T:
     """The part that offers the capability; `Refusal` where none does."""
     provider = capability(part, kind)
     if provider is None:

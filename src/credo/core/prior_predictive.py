@@ -38,7 +38,7 @@ class PriorDraws(WeightPosterior):
         return self.model.sample_prior(key, self.batch)
 
 
-class Unfitted(NamedTuple):
+class PriorFit(NamedTuple):
     """The members that `predict` needs of a fit, before there is one."""
 
     posterior: Any
@@ -108,7 +108,7 @@ def prior_predictive(
     targets = model.likelihood.prepare(np.zeros(1 if model.likelihood.kind == "classes" else (1, outputs or 1)))
     batch = Batch(first, targets, np.ones(1, np.float32), np.float32(1))
     shape = jax.tree.map(lambda x: tuple(x.shape[1:]), arrays)
-    prior = Unfitted(PriorDraws(model, batch), model, shape, () if outputs is None else (outputs,))
+    prior = PriorFit(PriorDraws(model, batch), model, shape, () if outputs is None else (outputs,))
     return _as_prior(predict(key, prior, arrays, num_samples=num_samples, memory=memory))
 
 

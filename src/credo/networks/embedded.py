@@ -15,7 +15,7 @@ from credo.core.capabilities import (
     ask,
     capability,
     offers,
-    required,
+    require,
 )
 from credo.core.checks import whole_number
 from credo.core.network import ParamInfo, Variables
@@ -69,14 +69,14 @@ class Embedded(Wrapper):
         self, variables: Variables, inputs: jax.Array, *, key: jax.Array | None = None, train: bool = False
     ) -> tuple[jax.Array, PyTree]:
         """The network's outputs for the numbers and the vectors of the levels."""
-        own, params = self._split(variables.params)
-        return self.network.apply(Variables(params, variables.state), self.embed(own, inputs), key=key, train=train)
+        tables, params = self._split(variables.params)
+        return self.network.apply(Variables(params, variables.state), self.embed(tables, inputs), key=key, train=train)
 
     def apply_masked(self, variables: Variables, inputs: jax.Array, key: jax.Array) -> jax.Array:
         """Outputs under one draw of the network's masks."""
-        own, params = self._split(variables.params)
-        masked = required(self.network, MaskedNetwork)
-        return masked.apply_masked(Variables(params, variables.state), self.embed(own, inputs), key)
+        tables, params = self._split(variables.params)
+        masked = require(self.network, MaskedNetwork)
+        return masked.apply_masked(Variables(params, variables.state), self.embed(tables, inputs), key)
 
     def apply_local(self, mean: PyTree, std: PyTree, inputs: jax.Array, key: jax.Array) -> jax.Array:
         """Outputs with a vector for every row from its level's own Gaussian, and the network's own draws on it."""

@@ -14,7 +14,7 @@ from credo.core.capabilities import (
     ask,
     capability,
     offers,
-    required,
+    require,
 )
 from credo.core.network import Variables, is_info
 from credo.core.tree import Select, leaf, matches, path_string, struct
@@ -73,7 +73,7 @@ class MultiHead(Wrapper):
 
     def apply_masked(self, variables: Variables, inputs: PyTree, key: jax.Array) -> jax.Array:
         """Outputs under one draw of the network's masks."""
-        masked = required(self.network, MaskedNetwork)
+        masked = require(self.network, MaskedNetwork)
 
         def one(head: Arrays) -> jax.Array:
             params = self._join(variables.params, head)

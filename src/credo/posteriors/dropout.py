@@ -5,7 +5,7 @@ from typing import Any
 
 import jax
 
-from credo.core.capabilities import MaskedNetwork, required
+from credo.core.capabilities import MaskedNetwork, require
 from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.posterior import Draws, WeightPosterior
@@ -90,7 +90,7 @@ class ActivationDropout(WeightPosterior):
         def one(plan: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[jax.Array, PyTree]:
             variables = self.draw(*plan)
             params = model.complete(variables.params)
-            masked = required(model.network, MaskedNetwork)
+            masked = require(model.network, MaskedNetwork)
             values = masked.apply_masked(Variables(params["network"], variables.state), inputs, plan[0])
             return values, params["likelihood"]
 

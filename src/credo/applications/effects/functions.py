@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from credo.applications.detection.centre import centre_of
-from credo.core.capabilities import MaskedNetwork, ModalPosterior, ask, required
+from credo.core.capabilities import MaskedNetwork, ModalPosterior, ask, require
 from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.posterior import WeightPosterior
@@ -45,7 +45,7 @@ class Functions:
         weights, noise = params["network"], params["likelihood"]
         network = model.network
         if self.keys is not None:
-            masked = required(network, MaskedNetwork)
+            masked = require(network, MaskedNetwork)
             return masked.apply_masked(Variables(weights, {}), inputs, self.keys[index]), noise
         run = lambda theta: network.apply(Variables(theta, {}), inputs)[0]  # noqa: E731
         if self.centre is None:

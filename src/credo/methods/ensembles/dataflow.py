@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import jax
 from jax.extend.core import ClosedJaxpr, Literal
 
-from credo.core.capabilities import MaskedNetwork, Wrapper, required
+from credo.core.capabilities import MaskedNetwork, Wrapper, require
 from credo.core.network import Network, Variables, is_info
 from credo.core.typing import PyTree
 
@@ -65,7 +65,7 @@ def masks_reach(network: Any, variables: Variables, inputs: PyTree) -> bool:
     shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), variables)
 
     def call(noise: jax.Array, variables: Variables, inputs: PyTree) -> jax.Array:
-        return required(network, MaskedNetwork).apply_masked(variables, inputs, jax.random.wrap_key_data(noise))
+        return require(network, MaskedNetwork).apply_masked(variables, inputs, jax.random.wrap_key_data(noise))
 
     program = jax.make_jaxpr(call)(jax.ShapeDtypeStruct((2,), "uint32"), shapes, rows)
     tags = [frozenset({NOISE}), *_all((shapes, rows), NOTHING)]

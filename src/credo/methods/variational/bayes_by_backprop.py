@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from credo.core.batch import Batch
-from credo.core.capabilities import FlipoutNetwork, LocalNetwork, capability, required
+from credo.core.capabilities import FlipoutNetwork, LocalNetwork, capability, require
 from credo.core.method import Info, Method, Phase
 from credo.core.model import Model
 from credo.core.network import Variables
@@ -237,10 +237,10 @@ class BayesByBackprop(Method):
         mean = model.complete(unravel(parts["mean"]) | parts["points"])["network"]
         if self.estimator == "local":
             std = unravel(jax.tree.map(jnp.exp, parts["log_std"]))["network"]
-            outputs = required(model.network, LocalNetwork).apply_local(mean, std, batch.inputs, key)
+            outputs = require(model.network, LocalNetwork).apply_local(mean, std, batch.inputs, key)
         else:
             moved = jax.tree.map(jnp.subtract, model.complete(params)["network"], mean)
-            outputs = required(model.network, FlipoutNetwork).apply_flipout(mean, moved, batch.inputs, key)
+            outputs = require(model.network, FlipoutNetwork).apply_flipout(mean, moved, batch.inputs, key)
         return model.likelihood.log_prob(model.complete(params)["likelihood"], outputs, batch.targets), state.network
 
     def _map_step(

@@ -61,7 +61,7 @@ def _numbers(posterior: Any, model: Model, key: jax.Array, num: int | None) -> t
     each = jax.tree.map(lambda x: np.asarray(x).reshape(count, *x.shape[2:]), draws.likelihood)
     settings, arrays = _likelihood(model.likelihood, each, count)
     arrays |= {"log_weights": draws.log_weights.reshape(count)}
-    lead = 1 if draws.moves else 2  # draws of whole networks are one axis, whatever member they are of
+    lead = 1 if draws.moves else 2  # draws of networks are one axis, members merged
     for path, x in by_paths(draws.network).items():
         arrays[f"network/{path}"] = np.asarray(x, np.float32).reshape(-1, *x.shape[lead:])
     arrays |= {f"deviation/{path}": np.asarray(x, np.float32) for path, x in draws.moves.items()}

@@ -17,23 +17,23 @@ from credo.networks import MLP
 from credo.posteriors import ActivationDropout, GaussianWeights, Linearised, Samples
 from credo.posteriors.subset import SubsetPosterior
 
-# Posteriors that predict with whole networks, one for each draw of the weights.
+# Ways to predict with the network itself at every draw of the weights.
 BY_NETWORKS = (WeightPosterior.outputs, GaussianWeights.outputs, Linearised.outputs)
 
 
-class Drawn(NamedTuple):
+class WeightDraws(NamedTuple):
     """Draws of weights, or of directions from a centre where a posterior predicts with the linearised network."""
 
     network: PyTree  # leaves [member, draw, …]; [member, …] where draws are linear
-    moves: dict[str, jax.Array]  # deviations by path [member, draw, …]; empty where draws are whole networks
+    moves: dict[str, jax.Array]  # deviations by path [member, draw, …]; empty where draws are networks
     likelihood: PyTree  # leaves [member, draw, …]
     state: PyTree  # leaves [member, …]
     log_weights: np.ndarray  # [member, draw]
 
 
 @struct
-class Around:
-    """f(x) = f_c(x) + J_x δ with stored directions δ around the centre c of each member; leaves as in `Drawn`."""
+class LinearisedDraws:
+    """f(x) = f_c(x) + J_x δ with stored directions δ around the centre c of each member; leaves as in `WeightDraws`."""
 
     network: PyTree = leaf()
     moves: dict[str, Any] = leaf()
@@ -56,7 +56,7 @@ class Around:
         return Draws(values, self.likelihood, None)
 
 
-def make_draws(posterior: Any, model: Model, key: jax.Array, num: int | None) -> Drawn | None:
+def make_draws(posterior: Any, model: Model, key: jax.Array, num: int | None) -> WeightDraws | None:
     """The draws; None where the posterior does not predict by draws of weights."""
     if not isinstance(posterior, WeightPosterior) or ask(posterior, ModalPosterior).mode == "probit":
         return None
@@ -68,7 +68,7 @@ def make_draws(posterior: Any, model: Model, key: jax.Array, num: int | None) ->
         keys = jax.random.split(key, members * draws).reshape(members, draws)
         around: Any = _around_mode if isinstance(posterior, GaussianWeights) else _around_mean
         network, moves, likelihood, state = around(posterior, model, keys)
-        return Drawn(network, moves, likelihood, state, log_weights)
+        return WeightDraws(network, moves, likelihood, state, log_weights)
     plan = posterior._plan(key, num)
     if isinstance(posterior, ActivationDropout) and type(model.network) is MLP:
         params = _masked(posterior, model, plan)
@@ -78,13 +78,13 @@ def make_draws(posterior: Any, model: Model, key: jax.Array, num: int | None) ->
     else:
         return None
     shaped = jax.tree.map(lambda x: x.reshape(members, draws, *x.shape[1:]), params)
-    return Drawn(shaped["network"], {}, shaped["likelihood"], _state(posterior), log_weights)
+    return WeightDraws(shaped["network"], {}, shaped["likelihood"], _state(posterior), log_weights)
 
 
-def as_posterior(draws: Drawn) -> Samples | Around:
+def as_posterior(draws: WeightDraws) -> Samples | LinearisedDraws:
     """The draws as a posterior that predicts with all of them."""
     if draws.moves:
-        return Around(draws.network, draws.moves, draws.likelihood, draws.state)
+        return LinearisedDraws(draws.network, draws.moves, draws.likelihood, draws.state)
     params = {"network": draws.network, "likelihood": draws.likelihood}
     return Samples(params, draws.state, draws.log_weights)
 
@@ -130,7 +130,7 @@ def _around_mode(
 def _around_mean(
     posterior: Linearised, model: Model, keys: jax.Array
 ) -> tuple[PyTree, dict[str, jax.Array], PyTree, PyTree]:
-    """The mean of each member, and how its draws deviate from it."""
+    """The mean of each member, and the deviations of its draws."""
     weights = posterior.weights
 
     def one(pair: tuple[jax.Array, jax.Array]) -> tuple[PyTree, dict[str, jax.Array], PyTree]:
@@ -143,7 +143,7 @@ def _around_mean(
 
 
 def _masked(posterior: ActivationDropout, model: Model, plan: tuple[jax.Array, ...]) -> PyTree:
-    """Masks on hidden units as weights: a unit that is masked has no kernel to the next layer."""
+    """Masks on hidden units as weights: a masked unit has zeros in the kernel of the next layer."""
     network: Any = model.network
 
     @jax.jit

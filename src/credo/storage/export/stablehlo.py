@@ -1,4 +1,4 @@
-"""A predictor as one program: StableHLO that JAX, and whatever else reads it, can compile without any of credo."""
+"""A predictor as one StableHLO program, which JAX or another reader can compile without credo."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from credo.methods.function_space.infinite import FunctionPosterior
 from credo.posteriors import Stacked, StackPart
 from credo.posteriors.stacked import SIXTEENTHS
 from credo.storage.export.draws import as_posterior, make_draws, size_of_draws
-from credo.storage.export.stacks import Counted, each_part
+from credo.storage.export.stacks import FixedDraws, each_part
 from credo.storage.export.subject import Subject, described_inputs
 from credo.training.fit import Fit
 
@@ -30,7 +30,7 @@ def program(
     """The serialised program, and the platforms that it is for.
 
     Its argument is the inputs [n, …] for any n; it gives a dict of arrays [n, …] on the scale of the fit. Rows go
-    through the network in blocks: memory is bounded, and the network sees one fixed shape, whatever it does with it.
+    through the network in blocks: memory is bounded, and the network sees one fixed shape.
 
     Args:
         subject: what is exported.
@@ -64,7 +64,7 @@ def program(
     targets = list(platforms)
     while True:
         try:
-            # Full precision on every platform: an accelerator's own choice would be off by 10⁻³.
+            # Full precision on every platform: an accelerator's default would be off by 10⁻³.
             with jax.default_matmul_precision("highest"):
                 exported = export.export(jax.jit(run), platforms=targets)(shapes)
             return bytes(exported.serialize()), targets
@@ -79,11 +79,11 @@ def program(
 
 
 def _stack(posterior: Stacked, fit: Fit, key: jax.Array, num: int | None) -> tuple[Any, Model, None]:
-    """Every part of a stack with its own constants; each gives the draws that it gives inside of the stack."""
+    """Every part of a stack with its constants; each gives the draws that it has in the stack."""
 
     def one(posterior: Any, model: Model, key: jax.Array, num: int | None) -> StackPart:
         constants, constant_model, count = _constants(posterior, model, key, num)
-        return StackPart(constant_model, constants if count is None else Counted(constants, count))
+        return StackPart(constant_model, constants if count is None else FixedDraws(constants, count))
 
     parts = tuple(each_part(posterior, fit, key, num, one))
     stack = dataclasses.replace(posterior, parts=parts, sixteenths=(SIXTEENTHS,) * len(parts))
@@ -119,7 +119,7 @@ def _answers(model: Model, draws: mixture.Flat, levels: np.ndarray) -> dict[str,
     if likelihood.kind == "classes":
         return mixture.class_summary(likelihood, draws)
     moments = mixture.moments(likelihood, draws)
-    # One after another, so that the bisection stands in the program once.
+    # One after another, so that the bisection occurs once in the program.
     quantiles = jax.lax.map(lambda level: mixture.quantile(likelihood, draws, level), jnp.asarray(levels))
     std = jnp.sqrt(moments["aleatoric"] + moments["epistemic"])
     return moments | {"std": std, "quantiles": jnp.moveaxis(quantiles, 0, -1)}

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 @struct
-class Counted:
+class FixedDraws:
     """A posterior that always gives `count` draws."""
 
     posterior: Any = leaf()

@@ -1,7 +1,6 @@
 """Networks at all draws of their weights at once: perceptrons and shallow networks, as functions of NumPy arrays.
 
-A number comes with its tangent: None where draws are whole networks, and the direction of each draw where they are
-linear around a centre.
+A number comes with its tangent: the direction of each draw where draws are linear around a centre, else None.
 """
 
 from typing import Any
@@ -49,7 +48,7 @@ def add(one: Pair, other: Pair) -> Pair:
 
 
 class Weights:
-    """Draws of a network's arrays by path, and how a draw differs from the centre where it is linear."""
+    """Draws of a network's arrays by path, and their deviations from the centre where they are linear."""
 
     def __init__(self, arrays: dict[str, np.ndarray]):
         self.arrays = arrays
