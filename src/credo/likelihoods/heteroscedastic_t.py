@@ -10,12 +10,7 @@ from credo.core.special import student_t_cdf
 from credo.core.tree import leaf, struct
 from credo.core.typing import PyTree
 from credo.errors import InputError
-from credo.likelihoods.base import (
-    OneParameter,
-    diagonal,
-    log_normal_parameters,
-    mode_and_value,
-)
+from credo.likelihoods.base import OneParameter, diagonal, log_normal_parameters, mode_and_value
 from credo.likelihoods.heteroscedastic import ScaleOutput, checked_floor
 from credo.likelihoods.variates import student_t_sample
 

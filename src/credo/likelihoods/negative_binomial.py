@@ -6,11 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from credo.core.densities import (
-    negative_binomial_cdf,
-    negative_binomial_log_prob,
-    negative_binomial_variance,
-)
+from credo.core.densities import negative_binomial_cdf, negative_binomial_log_prob, negative_binomial_variance
 from credo.core.special import log_rate, log_rate_slope
 from credo.core.tree import leaf, struct
 from credo.core.typing import PyTree

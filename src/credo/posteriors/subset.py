@@ -85,10 +85,10 @@ class SubsetPosterior(WeightPosterior):
         keys = key[None] if members == 1 else jax.random.split(key, members)
 
         def one(member: tuple[jax.Array, Any, PyTree]) -> Draws:
+            member_key, inner, held = member
             # Every member holds other values, hence has another model.
-            inner = jax.tree.map(lambda x: x[None], member[1])
-            inner_model = dataclasses.replace(model, fixed=model.complete(member[2]))
-            return take(inner.outputs(member[0], inner_model, inputs, draws), 0)
+            inner_model = dataclasses.replace(model, fixed=model.complete(held))
+            return take(jax.tree.map(lambda x: x[None], inner).outputs(member_key, inner_model, inputs, draws), 0)
 
         draws_of_members = jax.lax.map(one, (keys, self.inner, self.held))
         return draws_of_members._replace(log_weights=self.chosen_weights(num))

@@ -42,11 +42,9 @@ def program(
     from jax import export
 
     fit = subject.fit
-    full_posterior = fit.posterior if mode is None else fit.posterior.view(mode)
-    stacked, draws = isinstance(full_posterior, Stacked), (subject.key, subject.num_samples)
-    posterior, model, num = (
-        _stack(full_posterior, fit, *draws) if stacked else _constants(full_posterior, fit.model, *draws)
-    )
+    viewed = fit.posterior if mode is None else fit.posterior.view(mode)
+    stacked, draws = isinstance(viewed, Stacked), (subject.key, subject.num_samples)
+    posterior, model, num = _stack(viewed, fit, *draws) if stacked else _constants(viewed, fit.model, *draws)
     key = np.asarray(jax.random.key_data(subject.key))
     quantile_levels = np.asarray(levels, np.float32)
 
