@@ -36,5 +36,5 @@ def short_of_memory(error: BaseException) -> str | None:
     from_jax = type(error).__name__ in ("JaxRuntimeError", "XlaRuntimeError") and "RESOURCE_EXHAUSTED" in str(error)
     if isinstance(error, OutOfMemory) or not (from_jax or isinstance(error, MemoryError)):
         return None
-    what = lines[0].removeprefix("RESOURCE_EXHAUSTED: ").rstrip(".") if lines else ""
-    return f"Memory is short{f' ({what})' if what else ''}: {ADVICE}."
+    reason = lines[0].removeprefix("RESOURCE_EXHAUSTED: ").rstrip(".") if lines else ""
+    return f"Memory is short{f' ({reason})' if reason else ''}: {ADVICE}."

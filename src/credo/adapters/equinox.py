@@ -158,11 +158,11 @@ def _slot(path: tuple[Any, ...], value: Any) -> EquinoxSlot:
 
 def _variables(slots: tuple[EquinoxSlot, ...], module_and_state: tuple[Any, Any]) -> Variables:
     pairs = list(zip(slots, jax.tree.leaves(module_and_state)))
-    both = (
+    trees = (
         plain.nest((slot.path, jnp.asarray(x)) for slot, x in pairs if slot.role == role)
         for role in ("params", "state")
     )
-    return Variables(*both)
+    return Variables(*trees)
 
 
 def _set_mode(module: Any, *, train: bool, stochastic: bool) -> Any:

@@ -26,8 +26,8 @@ class FunctionalNetwork:
 
     def init(self, key: jax.Array, inputs: PyTree, num_outputs: int) -> Variables:
         """Fresh parameters from the user's function."""
-        more = {"num_outputs": num_outputs} if "num_outputs" in accepted(self.init_function) else {}
-        variables = Variables(self.init_function(key, inputs, **more), {})
+        options = {"num_outputs": num_outputs} if "num_outputs" in accepted(self.init_function) else {}
+        variables = Variables(self.init_function(key, inputs, **options), {})
         check_outputs(self, variables, inputs, num_outputs)
         return variables
 

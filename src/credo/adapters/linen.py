@@ -33,9 +33,9 @@ class LinenNetwork:
         try:
             shapes = jax.eval_shape(self._fresh, key, inputs)
         except Exception as error:
-            shown = ", ".join(str(tuple(x.shape)) for x in jax.tree.leaves(inputs))
+            listed = ", ".join(str(tuple(x.shape)) for x in jax.tree.leaves(inputs))
             reason = str(error).strip().splitlines()[0]
-            raise InputError(f"The network cannot take inputs of shape {shown}: {reason}") from error
+            raise InputError(f"The network cannot take inputs of shape {listed}: {reason}") from error
         if self.start is not None:
             trees = (by_paths(v.params) | by_paths(v.state) for v in (self.start, shapes))
             shapes_by_path, expected = ({path: tuple(x.shape) for path, x in tree.items()} for tree in trees)
@@ -47,10 +47,10 @@ class LinenNetwork:
     def _fresh(self, key: jax.Array, inputs: PyTree) -> Variables:
         module = self.module.value
         params, dropout = jax.random.split(key)
-        one = jax.tree.map(lambda x: x[:1], inputs)
+        row = jax.tree.map(lambda x: x[:1], inputs)
         with self._intercepted(stochastic=False):
             options = plain.mode_options(type(module).__call__, train=False, stochastic=False)
-            return _variables(module.init({"params": params, "dropout": dropout}, one, **options))
+            return _variables(module.init({"params": params, "dropout": dropout}, row, **options))
 
     def apply(
         self, variables: Variables, inputs: PyTree, *, key: jax.Array | None = None, train: bool = False

@@ -185,5 +185,5 @@ def _arrays(module: Any) -> dict[str, Any]:
 
 
 def _variables(slots: tuple[NNXSlot, ...], arrays: dict[str, Any]) -> Variables:
-    both = (plain.nest((s.path, arrays[str(s.path)]) for s in slots if s.role == role) for role in ("params", "state"))
-    return Variables(*both)
+    trees = (plain.nest((s.path, arrays[str(s.path)]) for s in slots if s.role == role) for role in ("params", "state"))
+    return Variables(*trees)

@@ -136,17 +136,17 @@ def each_row(function: Callable[[PyTree], jax.Array], inputs: PyTree) -> jax.Arr
 def check_outputs(network: Network, variables: Variables, inputs: PyTree, num_outputs: int) -> None:
     """Run the network on shapes alone, and raise where its outputs are not [n, num_outputs]."""
     shapes = [tuple(x.shape) for x in jax.tree.leaves(inputs)]
-    shown = ", ".join(map(str, shapes))
+    listed = ", ".join(map(str, shapes))
     try:
         outputs = jax.eval_shape(lambda v, x: network.apply(v, x)[0], variables, inputs)
     except Exception as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise InputError(f"The network cannot take inputs of shape {shown}: {reason}") from error
+        raise InputError(f"The network cannot take inputs of shape {listed}: {reason}") from error
     expected = (shapes[0][0], num_outputs)
     got = getattr(outputs, "shape", None)
     if got != expected:
         raise InputError(
-            f"The network must return outputs of shape {expected} for inputs of shape {shown}, "
+            f"The network must return outputs of shape {expected} for inputs of shape {listed}, "
             f"got {got if got is not None else type(outputs).__name__}; "
             f"give its last layer {num_outputs} output{'s' * (num_outputs != 1)}, one for each number "
             "that the likelihood needs, and return one row for each example."

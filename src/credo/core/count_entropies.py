@@ -42,18 +42,18 @@ def count_entropies(likelihood: Likelihood, draws: Flat) -> dict[str, Any]:
     return result
 
 
-def mixture_and_gain(each: jax.Array, draws: Flat) -> tuple[jax.Array, jax.Array]:
+def mixture_and_gain(log_probs: jax.Array, draws: Flat) -> tuple[jax.Array, jax.Array]:
     """log p(y) [n] of log p_k(y) [K, n], and the information gain KL[p(k|y) ‖ w] [n] of y about k.
 
     The mean of the gain over y is the mutual information. The gain lies between 0 and −log min w, so that no quadrature
     of that mean goes far wrong.
     """
-    joint = each + draws.log_weights[:, None]
+    joint = log_probs + draws.log_weights[:, None]
     top = joint.max(0)
     share = jnp.exp(joint - top)
     scale = share.sum(0)
     log_mixture = top + jnp.log(scale)
-    return log_mixture, jnp.where(share > 0, share * (each - log_mixture), 0.0).sum(0) / scale
+    return log_mixture, jnp.where(share > 0, share * (log_probs - log_mixture), 0.0).sum(0) / scale
 
 
 @jax.jit
@@ -61,8 +61,8 @@ def _range_sum(likelihood: Likelihood, draws: Flat, low: jax.Array, high: jax.Ar
     """Sums over `most` whole numbers from low on."""
 
     def add(i: jax.Array, sums: jax.Array) -> jax.Array:
-        each = log_probs_of(likelihood, draws, low + i)
-        log_mixture, gain = mixture_and_gain(each, draws)
+        log_probs = log_probs_of(likelihood, draws, low + i)
+        log_mixture, gain = mixture_and_gain(log_probs, draws)
         return sums + jnp.nan_to_num(jnp.exp(log_mixture) * jnp.stack([-log_mixture, gain]))
 
     entropy, information = jax.lax.fori_loop(0, most, add, jnp.zeros((2, len(low))))
@@ -104,8 +104,8 @@ def _component_entropy(
     """
     half = COMPONENT_NODES // 2
     low, high = jnp.maximum(jnp.floor(centre - REACH * width), 0.0), centre + REACH * width
-    around = centre + width * cauchy((np.arange(half) + 0.5) / half)
-    y = jnp.concatenate([around, geometric(low, high, half)])
+    nearby = centre + width * cauchy((np.arange(half) + 0.5) / half)
+    y = jnp.concatenate([nearby, geometric(low, high, half)])
     y = jnp.sort(jnp.clip(jnp.round(y), low, high))
     log_p = _log_probs(likelihood, params, outputs, y)
     mass = jnp.exp(log_p) * spacing(y)

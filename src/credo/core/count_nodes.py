@@ -51,8 +51,8 @@ def count_nodes(likelihood: Likelihood, draws: Flat, low: jax.Array, high: jax.A
     """
     low, high = low[:, 0], high[:, 0]
     coarse = num // 4
-    around = _around(*components(likelihood, draws), num - coarse)
-    sparse = jnp.concatenate([geometric(low, high, coarse), around.T], 1)
+    nearby = _around(*components(likelihood, draws), num - coarse)
+    sparse = jnp.concatenate([geometric(low, high, coarse), nearby.T], 1)
     sparse = jnp.sort(jnp.clip(jnp.round(sparse), low[:, None], high[:, None]), 1)
     dense = low[:, None] + jnp.arange(num)
     return jnp.where((high - low < num)[:, None], dense, sparse)

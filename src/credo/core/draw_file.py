@@ -93,9 +93,9 @@ class DrawFile:
     def sync(self) -> Stretch:
         """Flush to disk, because a checkpoint is about to name these rows; returns what is new since the last call."""
         os.fsync(self._file.fileno())
-        new = Stretch(self._synced * self._row_bytes, self.count * self._row_bytes, self._digest.hexdigest())
+        stretch = Stretch(self._synced * self._row_bytes, self.count * self._row_bytes, self._digest.hexdigest())
         self._synced, self._digest = self.count, hashlib.sha256()
-        return new
+        return stretch
 
     def rewind_sync(self) -> None:
         """Let the next `sync` return everything; a file that was removed is written again from the open descriptor."""
@@ -106,18 +106,18 @@ class DrawFile:
             except OSError as error:
                 raise self._refused(error) from error
         self._file.seek(0)
-        left = self.count * self._row_bytes
-        while left and (piece := self._file.read(min(left, WRITE_BYTES))):
+        remaining = self.count * self._row_bytes
+        while remaining and (piece := self._file.read(min(remaining, WRITE_BYTES))):
             self._digest.update(piece)
-            left -= len(piece)
+            remaining -= len(piece)
 
     def _copy_to(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        new = _open(self._folder, path)
-        weakref.finalize(self, new.close)
+        copy = _open(self._folder, path)
+        weakref.finalize(self, copy.close)
         self._file.seek(0)
-        shutil.copyfileobj(self._file, new)
-        self._file = new
+        shutil.copyfileobj(self._file, copy)
+        self._file = copy
 
     def draws(self) -> list[np.ndarray]:
         """Read-only memory maps [member, draw, ...] of the draws so far; they outlive this object and the file."""

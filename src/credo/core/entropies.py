@@ -41,8 +41,8 @@ def entropies(likelihood: Likelihood, draws: Flat) -> dict[str, jax.Array]:
 
 def _with_gain(likelihood: Likelihood, draws: Flat, y: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
     """log p_k(y) [K, n], log p(y) [n] and the information gain of y about k [n]."""
-    each = log_probs_of(likelihood, draws, y)
-    return each, *mixture_and_gain(each, draws)
+    log_probs = log_probs_of(likelihood, draws, y)
+    return log_probs, *mixture_and_gain(log_probs, draws)
 
 
 @jax.jit
@@ -99,8 +99,8 @@ def _at_nodes(likelihood: Likelihood, draws: Flat) -> dict[str, jax.Array]:
     def add(i: jax.Array, sums: jax.Array) -> jax.Array:
         component, log_weight = components[i // nodes_each], log_weights[i // nodes_each]
         centre, width = (_of(x, component) for x in (centres, widths))
-        each, _, gain = _with_gain(likelihood, draws, (centre + width * t[i])[:, None])
-        mass = jnp.exp(log_weight + _of(each, component) + jnp.log(width) + log_slope[i])
+        log_probs, _, gain = _with_gain(likelihood, draws, (centre + width * t[i])[:, None])
+        mass = jnp.exp(log_weight + _of(log_probs, component) + jnp.log(width) + log_slope[i])
         return sums + jnp.nan_to_num(mass * jnp.stack([jnp.ones_like(gain), gain]))
 
     mass, information = jax.lax.fori_loop(0, len(t), add, jnp.zeros((2, centres.shape[1])))
@@ -130,9 +130,9 @@ def _component_entropies(likelihood: Likelihood, draws: Flat, centres: jax.Array
 
     def add(i: jax.Array, sums: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         y = centres + widths * t[i]
-        each = peaks_of(likelihood, draws, y[..., None])
-        mass = jnp.exp(each + jnp.log(widths) + log_slope[i])
-        return sums[0] + mass, sums[1] - jnp.nan_to_num(mass * each)
+        log_probs = peaks_of(likelihood, draws, y[..., None])
+        mass = jnp.exp(log_probs + jnp.log(widths) + log_slope[i])
+        return sums[0] + mass, sums[1] - jnp.nan_to_num(mass * log_probs)
 
     mass, entropy = jax.lax.fori_loop(0, COMPONENT_NODES, add, (jnp.zeros_like(centres), jnp.zeros_like(centres)))
     return entropy / mass

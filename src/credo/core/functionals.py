@@ -103,9 +103,9 @@ class Functionals(abc.ABC):
 def _sum_of_others(probs: np.ndarray) -> np.ndarray:
     """Σ_{d≠c} p_d of every class c [n, C]: 1 − p_c has no digits left where p_c is near 1."""
     zero = np.zeros_like(probs[..., :1])
-    before = np.concatenate([zero, np.cumsum(probs[..., :-1], -1)], -1)
-    after = np.concatenate([zero, np.cumsum(probs[..., :0:-1], -1)], -1)[..., ::-1]
-    return before + after
+    sum_before = np.concatenate([zero, np.cumsum(probs[..., :-1], -1)], -1)
+    sum_after = np.concatenate([zero, np.cumsum(probs[..., :0:-1], -1)], -1)[..., ::-1]
+    return sum_before + sum_after
 
 
 def prediction_columns(

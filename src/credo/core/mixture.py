@@ -110,8 +110,8 @@ def log_prob(likelihood: Likelihood, draws: Flat, targets: jax.Array) -> jax.Arr
 @jax.jit
 def cdf(likelihood: Likelihood, draws: Flat, targets: jax.Array) -> jax.Array:
     """Σ_k w_k P(Y ≤ y | f_k) [n, k], entry by entry."""
-    each = each_draw(likelihood, lambda one, params, f: one.cdf(params, f, targets), draws)
-    return jnp.clip(average(each, draws), 0.0, 1.0)
+    probabilities = each_draw(likelihood, lambda one, params, f: one.cdf(params, f, targets), draws)
+    return jnp.clip(average(probabilities, draws), 0.0, 1.0)
 
 
 @jax.jit

@@ -85,17 +85,17 @@ class Model:
         info, hyper = self.network.info(params["network"]), params["prior"]
         if jax.tree.leaves(hyper):
             key_hyper, key_weights = jax.random.split(key_weights)
-            drawn = self.prior.sample_hyper(key_hyper, info)
-            if paths(drawn) != paths(hyper):
+            sampled = self.prior.sample_hyper(key_hyper, info)
+            if paths(sampled) != paths(hyper):
                 raise Refusal("This prior does not say how its own hyper-parameters are drawn; give it `sample_hyper`.")
-            hyper = drawn
+            hyper = sampled
         weights = self.prior.bind(info, hyper).sample(key_weights, 1)
-        drawn = params | {
+        sampled = params | {
             "network": jax.tree.map(lambda x: x[0], weights),
             "prior": hyper,
             "likelihood": self.likelihood.sample_prior(key_noise, batch.targets),
         }
-        return Variables(self.free(drawn), variables.state)
+        return Variables(self.free(sampled), variables.state)
 
     def outputs(
         self, variables: Variables, inputs: PyTree, *, key: jax.Array | None = None, train: bool = False
@@ -169,18 +169,18 @@ _NEEDED = {
 def _lacking(part: Any, needed: Sequence[str]) -> str | None:
     if isinstance(part, type):
         return f", got the class {part.__name__}; call it"
-    missing = lacks(part, needed)
-    if len(missing) in (0, len(needed)):
-        return f", got a {type(part).__name__}" if missing else None
-    return f" or has what those have, and a {type(part).__name__} lacks {', '.join(missing)}"
+    lacking = lacks(part, needed)
+    if len(lacking) in (0, len(needed)):
+        return f", got a {type(part).__name__}" if lacking else None
+    return f" or has what those have, and a {type(part).__name__} lacks {', '.join(lacking)}"
 
 
 def inferring(model: Model) -> tuple[Model, list[str]]:
     """The model as samplers see it, with learned points under their default prior, and a note on that."""
     if not model.likelihood.point:
         return model, []
-    what = ask(model.likelihood, NamedLikelihood).learns
-    return model.inferring(), [f"The {what} is put under its default prior, because this method learns no points."]
+    learned = ask(model.likelihood, NamedLikelihood).learns
+    return model.inferring(), [f"The {learned} is put under its default prior, because this method learns no points."]
 
 
 def at_mode(model: Model) -> list[str]:

@@ -35,5 +35,5 @@ def normals(key: jax.Array, like: PyTree, num: int) -> PyTree:
     """`num` standard normal draws for every number of a tree: leaves [num, ...]."""
     leaves, treedef = jax.tree.flatten(like)
     keys = jax.random.split(key, len(leaves)) if len(leaves) > 1 else [key]
-    drawn = [jax.random.normal(k, (num, *x.shape), x.dtype) for k, x in zip(keys, leaves)]
-    return jax.tree.unflatten(treedef, drawn)
+    draws = [jax.random.normal(k, (num, *x.shape), x.dtype) for k, x in zip(keys, leaves)]
+    return jax.tree.unflatten(treedef, draws)

@@ -25,8 +25,8 @@ def release(*trees: PyTree) -> None:
     leaves = [x for x in jax.tree.leaves(trees) if isinstance(x, np.ndarray) and not x.flags.writeable]
     maps = {id(m): m for m in map(mapping, leaves) if m is not None}
     if hasattr(mmap, "MADV_DONTNEED"):
-        for one in maps.values():
-            one.madvise(mmap.MADV_DONTNEED)
+        for memory_map in maps.values():
+            memory_map.madvise(mmap.MADV_DONTNEED)
 
 
 def read(tree: PyTree, *index: Sequence[int] | np.ndarray) -> PyTree:

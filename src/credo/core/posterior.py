@@ -53,13 +53,13 @@ class WeightPosterior(Card):
     """A posterior over parameters. A subclass defines one draw of one member; the rest follows."""
 
     def _facts(self) -> dict[str, str]:
-        one = jax.eval_shape(lambda q: q.draw(jax.random.key(0), 0, 0).params, self)
+        params = jax.eval_shape(lambda q: q.draw(jax.random.key(0), 0, 0).params, self)
         stored = "made afresh" if self.available is None else f"{self.available:,} of each"
         storage = " (on disk)" if self.on_disk else ""
         weights = {} if self.log_weights is None else {"weights": "weighted"}
         return {
             "members": plural(self.members, "member"), "draws": f"draws {stored}{storage}",
-            "parameters": plural(size(one), "parameter"),
+            "parameters": plural(size(params), "parameter"),
         } | weights  # fmt: skip
 
     def __repr__(self) -> str:

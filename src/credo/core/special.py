@@ -101,8 +101,8 @@ def betainc(a: Any, b: Any, x: Any, y: Any) -> Any:
     xp = namespace(a, b, x, y)
     low, high = xp.minimum(a, b), xp.maximum(a, b)
     normal, exact = low >= BETA_NORMAL, high <= BETA_LIMIT
-    other = normal | ~exact  # lanes of another branch run on harmless numbers
-    library = xp.betainc(*(xp.where(other, safe, v) for v, safe in ((a, 1), (b, 1), (x, 0.5))))
+    elsewhere = normal | ~exact  # lanes of another branch run on harmless numbers
+    library = xp.betainc(*(xp.where(elsewhere, safe, v) for v, safe in ((a, 1), (b, 1), (x, 0.5))))
     return xp.where(normal, _beta_normal(a, b, x, y), xp.where(exact, library, _beta_gamma(a, b, x, y)))
 
 

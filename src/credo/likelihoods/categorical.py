@@ -47,8 +47,8 @@ class Categorical(ClassLikelihood):
     def curvature_columns(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """s_c = √p_c (e_c − p), whose squares Σ_c s_c s_c' = diag(p) − p pᵀ [C, n, C]."""
         probs = self.mean(params, outputs)
-        apart = jnp.eye(self.num_classes, dtype=probs.dtype)[:, None] - probs
-        return jnp.sqrt(probs).T[..., None] * apart
+        difference = jnp.eye(self.num_classes, dtype=probs.dtype)[:, None] - probs
+        return jnp.sqrt(probs).T[..., None] * difference
 
 
 def categorical(num_classes: int) -> Categorical:

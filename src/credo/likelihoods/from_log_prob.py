@@ -89,7 +89,7 @@ class FromLogProb(NoParameters):
 
     def _masses(self, outputs: jax.Array, y: jax.Array, log_weights: Any) -> jax.Array:
         """The mass of each node [J, n], in sum 1."""
-        values = jax.lax.map(lambda each: self.density(outputs, each), y) + log_weights
+        values = jax.lax.map(lambda nodes: self.density(outputs, nodes), y) + log_weights
         return jax.nn.softmax(jnp.where(jnp.isfinite(values), values, -jnp.inf), 0)
 
     def mean(self, params: PyTree, outputs: jax.Array) -> jax.Array:

@@ -61,8 +61,8 @@ class Gamma(PositiveOutput, OneParameter):
 
     def log_prob(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
         """α log(α y/μ) − α y/μ − log y − log Γ(α), summed over the entries of y."""
-        each = gamma_log_prob(self.log_above(targets), self.location(outputs), self.log_shape(params))
-        return self.inside(targets, each)
+        log_density = gamma_log_prob(self.log_above(targets), self.location(outputs), self.log_shape(params))
+        return self.inside(targets, log_density)
 
     def mean(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """zero + μ."""

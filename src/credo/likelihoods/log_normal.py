@@ -41,8 +41,8 @@ class LogNormalNoise(PositiveOutput, ScaleOutput, NoParameters):
 
     def log_prob(self, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
         """−½ ((log y − m)/σ)² − log σ − log y − ½ log 2π, summed over the entries of y."""
-        each = log_normal_log_prob(self.log_above(targets), self.median(outputs), self.sigma(outputs))
-        return self.inside(targets, each)
+        log_density = log_normal_log_prob(self.log_above(targets), self.median(outputs), self.sigma(outputs))
+        return self.inside(targets, log_density)
 
     def mean(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """zero + exp(m + ½ σ²)."""

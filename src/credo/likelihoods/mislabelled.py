@@ -69,8 +69,8 @@ class Mislabelled(OneParameter, ClassLikelihood):
         log_right = jax.nn.log_softmax(outputs)
         # (1 − ε)π_c/√p_c from logs: p_c ≥ (1 − ε)π_c, so the quotient is at most √π_c however small both are
         log_size = jax.nn.log_sigmoid(-self.logit(params)) + log_right - 0.5 * self.log_probs(params, outputs)
-        apart = jnp.eye(self.num_classes, dtype=outputs.dtype)[:, None] - jnp.exp(log_right)
-        return jnp.exp(log_size).T[..., None] * apart
+        difference = jnp.eye(self.num_classes, dtype=outputs.dtype)[:, None] - jnp.exp(log_right)
+        return jnp.exp(log_size).T[..., None] * difference
 
 
 def mislabelled(

@@ -87,9 +87,9 @@ class Ordinal(OneParameter, ClassLikelihood):
         def log_probs(f: jax.Array) -> jax.Array:
             return self.log_probs(params, f)
 
-        each = jnp.eye(outputs.shape[-1], dtype=outputs.dtype)
-        pushed = [jax.jvp(log_probs, (outputs,), (jnp.broadcast_to(e, outputs.shape),))[1] for e in each]
-        slopes = jnp.exp(0.5 * log_probs(outputs))[..., None] * jnp.stack(pushed, -1)
+        directions = jnp.eye(outputs.shape[-1], dtype=outputs.dtype)
+        derivatives = [jax.jvp(log_probs, (outputs,), (jnp.broadcast_to(d, outputs.shape),))[1] for d in directions]
+        slopes = jnp.exp(0.5 * log_probs(outputs))[..., None] * jnp.stack(derivatives, -1)
         return jnp.einsum("nci,ncj->nij", slopes, slopes)
 
 

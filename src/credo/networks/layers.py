@@ -56,8 +56,8 @@ def conv(
         return product if bias is None else product + bias[:, None, None, None]
     height, width, num_in, num_out = kernel.shape
     if padding == "SAME":
-        around = [_around(n, k, stride) for n, k in zip(hidden.shape[1:3], (height, width))]
-        hidden = jnp.pad(hidden, ((0, 0), *around, (0, 0)))
+        padding_sizes = [_same_padding(n, k, stride) for n, k in zip(hidden.shape[1:3], (height, width))]
+        hidden = jnp.pad(hidden, ((0, 0), *padding_sizes, (0, 0)))
     rows, columns = ((n - k) // stride + 1 for n, k in zip(hidden.shape[1:3], (height, width)))
     offsets = [(i, j) for i in range(height) for j in range(width)]
     flat = kernel.reshape(height * width, num_in, num_out)
@@ -81,7 +81,7 @@ def conv(
     return product.reshape(num_out, rows, columns, hidden.shape[3])
 
 
-def _around(size: int, window: int, stride: int) -> tuple[int, int]:
+def _same_padding(size: int, window: int, stride: int) -> tuple[int, int]:
     """Zeros before and after, as XLA puts them for "SAME"."""
     total = max((-(-size // stride) - 1) * stride + window - size, 0)
     return total // 2, total - total // 2

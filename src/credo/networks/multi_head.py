@@ -52,12 +52,12 @@ class MultiHead(Wrapper):
 
     def init(self, key: jax.Array, inputs: PyTree, num_outputs: int) -> Variables:
         """The trunk of one start of the network, and the head of as many starts as there are heads."""
-        each = [
+        starts = [
             self.network.init(k, inputs["inputs"], num_outputs) for k in jax.random.split(key, self.num_heads)
         ]  # fmt: skip
-        trunk, _ = self._split(each[0].params)
-        heads = {head_name(t): self._split(one.params)[1] for t, one in enumerate(each)}
-        return Variables({"trunk": trunk, **heads}, each[0].state)
+        trunk, _ = self._split(starts[0].params)
+        heads = {head_name(t): self._split(start.params)[1] for t, start in enumerate(starts)}
+        return Variables({"trunk": trunk, **heads}, starts[0].state)
 
     def apply(
         self, variables: Variables, inputs: PyTree, *, key: jax.Array | None = None, train: bool = False
@@ -107,9 +107,9 @@ class MultiHead(Wrapper):
         flat = jax.tree_util.tree_flatten_with_path(params, is_leaf=is_info)[0]
         paths = [path_string(path) for path, _ in flat if matches(path_string(path), self.select)]
         if not paths or len(paths) == len(flat):
-            shown = ", ".join(path_string(path) for path, _ in flat)
+            listed = ", ".join(path_string(path) for path, _ in flat)
             raise InputError(
-                f"select={self.select} must match some arrays of the network and not all of them; they are {shown}."
+                f"select={self.select} must match some arrays of the network and not all of them; they are {listed}."
             )
         names = dict(zip(paths, _short(paths)))
         head = {names[path_string(path)]: x for path, x in flat if path_string(path) in names}

@@ -46,8 +46,8 @@ class MatrixNormal(WeightPosterior):
         """log (1/S) Σ_s q_s(θ); of the marginal, where only some kinds of parameters are there."""
         random = {name: params[name] for name in self.mean if name in params}
         parts = ({name: self.mean[name] for name in random}, self.rows, self.columns, self.std)
-        each = jax.vmap(lambda m, a, b, s: matrix_log_prob(m, a, b, s, random))(*parts)
-        return jax.scipy.special.logsumexp(each) - jnp.log(self.members)
+        log_probs = jax.vmap(lambda m, a, b, s: matrix_log_prob(m, a, b, s, random))(*parts)
+        return jax.scipy.special.logsumexp(log_probs) - jnp.log(self.members)
 
     def marginal(self, select: Select) -> "MatrixNormal":
         """The distribution of the weights that the globs match, by path: arrays are independent of each other."""

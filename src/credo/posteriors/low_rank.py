@@ -32,17 +32,17 @@ class LowRank(WeightPosterior):
         mean, std, factor = (take(tree, member) for tree in (self.mean, self.std, self.factor))
         leaves, treedef = jax.tree.flatten(mean)
         *keys, key_common = jax.random.split(key, len(leaves) + 1)
-        each = [jax.random.normal(k, m.shape, m.dtype) for k, m in zip(keys, leaves)]
+        eps = [jax.random.normal(k, m.shape, m.dtype) for k, m in zip(keys, leaves)]
         common = jax.random.normal(key_common, jax.tree.leaves(factor)[0].shape[-1:], leaves[0].dtype)
-        theta = low_rank_draw(mean, std, factor, jax.tree.unflatten(treedef, each), common)
+        theta = low_rank_draw(mean, std, factor, jax.tree.unflatten(treedef, eps), common)
         return Variables(theta | take(self.points, member), take(self.state, member))
 
     def log_prob(self, params: PyTree) -> jax.Array:
         """log (1/S) Σ_s N(θ; m_s, Σ_s); of the marginal, where only some kinds of parameters are there."""
         kinds = [name for name in self.mean if name in params]
         parts = [{name: tree[name] for name in kinds} for tree in (self.mean, self.std, self.factor, params)]
-        each = jax.vmap(low_rank_log_prob, (0, 0, 0, None))(*parts)
-        return jax.scipy.special.logsumexp(each) - jnp.log(self.members)
+        log_probs = jax.vmap(low_rank_log_prob, (0, 0, 0, None))(*parts)
+        return jax.scipy.special.logsumexp(log_probs) - jnp.log(self.members)
 
     def marginal(self, select: Select) -> "LowRank":
         """The distribution of the weights that the globs match, by path: their rows of W."""
@@ -56,9 +56,9 @@ class LowRank(WeightPosterior):
         return LowRank(*parts, self.points, self.state)
 
 
-def low_rank_draw(mean: PyTree, std: PyTree, factor: PyTree, each: PyTree, common: jax.Array) -> PyTree:
+def low_rank_draw(mean: PyTree, std: PyTree, factor: PyTree, eps: PyTree, common: jax.Array) -> PyTree:
     """m + s (ε + Wη)."""
-    return jax.tree.map(lambda m, s, w, e: m + s * (e + w @ common), mean, std, factor, each)
+    return jax.tree.map(lambda m, s, w, e: m + s * (e + w @ common), mean, std, factor, eps)
 
 
 def low_rank_log_prob(mean: PyTree, std: PyTree, factor: PyTree, theta: PyTree) -> jax.Array:

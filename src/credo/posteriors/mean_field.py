@@ -33,11 +33,11 @@ class MeanField(WeightPosterior):
     def log_prob(self, params: PyTree) -> jax.Array:
         """log (1/S) Σ_s Π_i N(θ_i; m_si, s_si²); of the marginal, where only some kinds of parameters are there."""
         kinds = [name for name in self.mean if name in params]
-        each = jax.tree.map(
+        log_probs = jax.tree.map(
             lambda x, m, s: jax.scipy.stats.norm.logpdf(x, m, s).sum(axis=tuple(range(1, m.ndim))),
             *({name: tree[name] for name in kinds} for tree in (params, self.mean, self.std)),
         )
-        total = sum(jax.tree.leaves(each))
+        total = sum(jax.tree.leaves(log_probs))
         return jax.scipy.special.logsumexp(total) - jnp.log(self.members)
 
     def marginal(self, select: Select) -> "MeanField":

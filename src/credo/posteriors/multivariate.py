@@ -69,14 +69,14 @@ class Multivariate(WeightPosterior):
     def renewed(self, mean: Arrays, std: Arrays) -> "Multivariate":
         """The same with the weights at these paths N(mean, std²) instead, independent of all others."""
         indices = self._indices(mean)
-        new = np.concatenate(list(indices.values()))
-        keep = np.setdiff1d(np.arange(self.factor.shape[1]), new)
+        replaced = np.concatenate(list(indices.values()))
+        keep = np.setdiff1d(np.arange(self.factor.shape[1]), replaced)
         dtype = self.factor.dtype
         scales = [jnp.broadcast_to(jnp.asarray(std[path], dtype), np.shape(mean[path])).ravel() for path in indices]
         # The others stay in order, so their lower triangular factor is one inside the full matrix, too.
         block = lower_factor(jnp.asarray(self.factor)[:, keep])
         factor = jnp.zeros(self.factor.shape, dtype).at[:, keep[:, None], keep].set(block)
-        factor = factor.at[:, new, new].set(jnp.concatenate(scales))
+        factor = factor.at[:, replaced, replaced].set(jnp.concatenate(scales))
         return Multivariate(replace_arrays(self.mean, mean), factor, self.points, self.state)
 
     def _indices(self, weights: Arrays) -> dict[str, np.ndarray]:

@@ -107,8 +107,8 @@ class Stacked(Card):
         def filled(count: int) -> PyTree:
             return jax.tree.map(lambda x: jnp.broadcast_to(x, (count, *x.shape)), some_draw)
 
-        each = [filled(len(flat.outputs)) if params is None else params for params, flat in zip(params_by_part, drawn)]
-        return jax.tree.map(lambda *x: jnp.concatenate(x), *each)
+        leaves = (filled(len(flat.outputs)) if p is None else p for p, flat in zip(params_by_part, drawn))
+        return jax.tree.map(lambda *x: jnp.concatenate(x), *leaves)
 
     # ------------------------------------------------------------------ other views of it
     def joint_at(self, blocks: Iterable[PyTree]) -> "Stacked":

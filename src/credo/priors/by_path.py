@@ -19,8 +19,8 @@ def first_match(path: str, globs: tuple[str, ...], name: str) -> int:
     for i, glob in enumerate(globs):
         if matches(path, glob):
             return i
-    shown = ", ".join(f'"{glob}"' for glob in globs)
-    raise InputError(f"No glob of {name} ({shown}) matches '{path}'; add one, for example \"*\" as the last.")
+    listed = ", ".join(f'"{glob}"' for glob in globs)
+    raise InputError(f"No glob of {name} ({listed}) matches '{path}'; add one, for example \"*\" as the last.")
 
 
 @struct
@@ -51,8 +51,8 @@ class ByPath:
 
     def log_hyperprior(self, params: PyTree) -> jax.Array:
         """Sum over the parts."""
-        each = [p.log_hyperprior(params.get(f"part_{k}", {})) for k, p in enumerate(self.priors)]
-        return sum(each, jnp.zeros(()))
+        log_densities = [p.log_hyperprior(params.get(f"part_{k}", {})) for k, p in enumerate(self.priors)]
+        return sum(log_densities, jnp.zeros(()))
 
     def bind(self, info: PyTree, params: PyTree) -> "Pieces":
         """Each prior bound to its parameters."""
@@ -67,8 +67,8 @@ class ByPath:
         return Pieces(tuple(parts), treedef, names, owners)
 
 
-def _by_part(each: list[PyTree]) -> PyTree:
-    return {f"part_{k}": params for k, params in enumerate(each) if jax.tree.leaves(params)}
+def _by_part(trees: list[PyTree]) -> PyTree:
+    return {f"part_{k}": params for k, params in enumerate(trees) if jax.tree.leaves(params)}
 
 
 @struct

@@ -31,18 +31,18 @@ class FanInNormal(ElementwisePrior):
 
     def bind_part(self, info: PyTree, params: PyTree) -> Elementwise:
         """The product over all arrays, or a refusal that names every array without a fan-in."""
-        lacking = [i for i in jax.tree.leaves(info, is_leaf=is_info) if i.kind != "bias" and i.fan_in is None]
-        if lacking:
-            raise _refusal(lacking)
+        without_fan_in = [i for i in jax.tree.leaves(info, is_leaf=is_info) if i.kind != "bias" and i.fan_in is None]
+        if without_fan_in:
+            raise _refusal(without_fan_in)
         return super().bind_part(info, params)
 
 
-def _refusal(lacking: Sequence[ParamInfo]) -> Refusal:
+def _refusal(without_fan_in: Sequence[ParamInfo]) -> Refusal:
     """What lacks a fan-in, with priors that fit: a scale multiplies what it sees, so it stays near its start, 1."""
-    around = "centred_on(start, 0.1)"
-    entries = ", ".join(f'"{i.path}": {around if i.kind == "scale" else "normal(1.0)"}' for i in lacking)
-    start = ", with start = network.init(key, inputs, outputs).params" if around in entries else ""
-    names = ", ".join(f"'{i.path}' (kind \"{i.kind}\")" for i in lacking)
+    centred = "centred_on(start, 0.1)"
+    entries = ", ".join(f'"{i.path}": {centred if i.kind == "scale" else "normal(1.0)"}' for i in without_fan_in)
+    start = ", with start = network.init(key, inputs, outputs).params" if centred in entries else ""
+    names = ", ".join(f"'{i.path}' (kind \"{i.kind}\")" for i in without_fan_in)
     return Refusal(
         f"fan_in_normal has no scale for {names}, which have no fan-in: give them priors of their own, "
         f'by_path({{{entries}, "*": fan_in_normal()}}){start}.'

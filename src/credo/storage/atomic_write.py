@@ -85,9 +85,9 @@ def _swap(building: Path, folder: Path, aside: Path, keep: tuple[str, ...]) -> N
         os.rename(building, folder)
         return
     if _exchange(building, folder):
-        before = building
+        earlier = building
     else:
-        before = aside
+        earlier = aside
         os.rename(folder, aside)
         try:
             os.rename(building, folder)
@@ -95,9 +95,9 @@ def _swap(building: Path, folder: Path, aside: Path, keep: tuple[str, ...]) -> N
             os.rename(aside, folder)
             raise
     for name in keep:
-        if (before / name).exists():
-            os.rename(before / name, folder / name)
-    shutil.rmtree(before, ignore_errors=True)
+        if (earlier / name).exists():
+            os.rename(earlier / name, folder / name)
+    shutil.rmtree(earlier, ignore_errors=True)
 
 
 def _carry_over(path: Path, target: Path) -> None:

@@ -45,14 +45,14 @@ class Store:
             return
         with self.understood():
             self.content = dict(read_json(self.path))
-            before = dict(self.content.pop("settings"))
-        now = before if settings is None else self.settings
-        changed = sorted(k for k in before.keys() | now.keys() if before.get(k) != now.get(k))
+            stored = dict(self.content.pop("settings"))
+        now = stored if settings is None else self.settings
+        changed = sorted(k for k in stored.keys() | now.keys() if stored.get(k) != now.get(k))
         if changed:
             raise InputError(
                 f"{folder} holds {kind} with other settings ({', '.join(changed)}): name another folder or repeat them."
             )
-        self.settings = before
+        self.settings = stored
 
     @contextmanager
     def understood(self) -> Iterator[None]:

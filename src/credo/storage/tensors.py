@@ -71,8 +71,8 @@ def _in_order(x: np.ndarray) -> Iterator[memoryview]:
         return
     row = extent(x[0])
     if row > PIECE_BYTES:
-        for one in x:
-            yield from _in_order(one)
+        for part in x:
+            yield from _in_order(part)
         return
     step = max(1, (PIECE_BYTES - row) // abs(x.strides[0]) + 1)  # the extent of so many rows is that of a piece
     for start in range(0, len(x), step):

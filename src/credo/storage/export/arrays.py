@@ -58,8 +58,8 @@ def _numbers(posterior: Any, model: Model, key: jax.Array, num: int | None) -> t
         what = INSTEAD if has_weights else "it predicts from all training rows: keep the run and use credo.predict"
         raise Refusal(f"A {type(posterior).__name__} has no draws of weights for the NumPy predictor; {what}.")
     count = draws.log_weights.size
-    each = jax.tree.map(lambda x: np.asarray(x).reshape(count, *x.shape[2:]), draws.likelihood)
-    settings, arrays = _likelihood(model.likelihood, each, count)
+    params = jax.tree.map(lambda x: np.asarray(x).reshape(count, *x.shape[2:]), draws.likelihood)
+    settings, arrays = _likelihood(model.likelihood, params, count)
     arrays |= {"log_weights": draws.log_weights.reshape(count)}
     lead = 1 if draws.moves else 2  # draws of networks are one axis, members merged
     for path, x in by_paths(draws.network).items():
@@ -94,5 +94,5 @@ def _likelihood(likelihood: Any, params: PyTree, count: int) -> tuple[dict[str, 
         )
     settings, _ = likelihood.exported(jax.tree.map(lambda x: x[0], params))
     values = jax.vmap(lambda p: likelihood.exported(p)[1], axis_size=count)(params)
-    each = {f"likelihood/{name}": np.asarray(x, np.float32).reshape(count, -1) for name, x in values.items()}
-    return {"name": row.name} | settings, each
+    arrays = {f"likelihood/{name}": np.asarray(x, np.float32).reshape(count, -1) for name, x in values.items()}
+    return {"name": row.name} | settings, arrays

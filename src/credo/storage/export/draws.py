@@ -92,8 +92,8 @@ def as_posterior(draws: WeightDraws) -> Samples | LinearisedDraws:
 def size_of_draws(posterior: Any, num: int | None) -> int:
     """Bytes of all draws of weights, without making them."""
     members, draws = posterior.num_draws(num)
-    one = jax.eval_shape(lambda p, k: p.draw(k, jnp.int32(0), jnp.int32(0)), posterior, jax.random.key(0))
-    return members * draws * num_bytes(one.params)
+    draw = jax.eval_shape(lambda p, k: p.draw(k, jnp.int32(0), jnp.int32(0)), posterior, jax.random.key(0))
+    return members * draws * num_bytes(draw.params)
 
 
 def _state(posterior: Any) -> PyTree:

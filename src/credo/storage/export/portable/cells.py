@@ -111,8 +111,8 @@ def unknown_cells(encoder: dict[str, Any], inputs: np.ndarray) -> list[Unknown]:
         count = len(column["categories"])
         values = one_hot_levels(column.get("shares", ()), count, width)
         block = inputs[:, indices.start : indices.stop]
-        new = None if column["other"] else no_category(block, count, column["indicator"], column["fill"])
-        unknown += unknown_in(inputs, column["name"], indices, values, new)
+        new_category = None if column["other"] else no_category(block, count, column["indicator"], column["fill"])
+        unknown += unknown_in(inputs, column["name"], indices, values, new_category)
     return unknown
 
 

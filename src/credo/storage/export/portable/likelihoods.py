@@ -116,8 +116,8 @@ class PositiveDraws:
     def log_prob(self, outputs: np.ndarray, y: np.ndarray) -> np.ndarray:
         """log p(y | f) [draw, n], summed over the entries of y."""
         formula = log_normal_log_prob if self.log_shape is None else gamma_log_prob
-        each = formula(log_above(y, self.zero), *self.parts(outputs))
-        return np.where((y < self.zero).any(-1), -np.inf, each)
+        log_density = formula(log_above(y, self.zero), *self.parts(outputs))
+        return np.where((y < self.zero).any(-1), -np.inf, log_density)
 
 
 class CountDraws:

@@ -154,8 +154,8 @@ def _program(content: bytes) -> Any:
     except ImportError as error:
         raise PortableError("JAX reads exported programs with flatbuffers; install flatbuffers.") from error
     run = jax.jit(exported.call)
-    here = {"gpu": "cuda"}.get(jax.default_backend(), jax.default_backend())
-    if here in exported.platforms:
+    platform = {"gpu": "cuda"}.get(jax.default_backend(), jax.default_backend())
+    if platform in exported.platforms:
         return run
 
     def on_cpu(inputs: Any) -> Any:

@@ -59,10 +59,12 @@ class Mixture:
 
         outputs = outputs_at(inputs)
         if self.unseen:
-            new = np.flatnonzero(np.logical_or.reduce([c.rows[start : start + len(inputs)] for c in self.unseen]))
+            unknown = np.flatnonzero(np.logical_or.reduce([c.rows[start : start + len(inputs)] for c in self.unseen]))
             count, outputs = len(outputs), np.repeat(outputs, self.times, axis=0)
-            if len(new):
-                outputs[:, new] = outputs_at_levels(outputs_at, self.unseen, inputs[new], start + new, count)
+            if len(unknown):
+                outputs[:, unknown] = outputs_at_levels(
+                    outputs_at, self.unseen, inputs[unknown], start + unknown, count
+                )
         return outputs
 
     def summary(self) -> dict[str, np.ndarray]:
@@ -154,10 +156,10 @@ class Computed:
 
     def quantile(self, level: float) -> np.ndarray:
         """The quantile at one of the levels."""
-        near = [i for i, other in enumerate(self.levels) if abs(other - level) < 1e-6]
-        if not near:
+        matches = [i for i, other in enumerate(self.levels) if abs(other - level) < 1e-6]
+        if not matches:
             raise PortableError(f"This predictor was exported with the levels {self.levels}, not with {level:g}.")
-        return self.answers["quantiles"][..., near[0]]
+        return self.answers["quantiles"][..., matches[0]]
 
     def log_prob(self, y: np.ndarray) -> np.ndarray:
         """Refused."""
