@@ -46,7 +46,7 @@ class Embedded(Wrapper):
 
     @property
     def pretrained(self) -> bool:
-        """Whether the network itself starts at given weights."""
+        """Whether the network starts at trained weights."""
         return ask(self.network, PretrainedNetwork).pretrained
 
     @property
@@ -55,7 +55,7 @@ class Embedded(Wrapper):
         return ask(self.network, DropoutNetwork).dropout_rates or ()
 
     def init(self, key: jax.Array, inputs: jax.Array, num_outputs: int) -> Variables:
-        """The network's own start, and vectors N(0, 0.1²): levels begin alike."""
+        """The network's start, and vectors N(0, 0.1²): levels begin alike."""
         key, *keys = jax.random.split(key, 1 + len(self.columns))
         tables = {}
         for i, (k, (_, levels), width) in enumerate(zip(keys, self.columns, self.widths)):
@@ -82,24 +82,24 @@ class Embedded(Wrapper):
         """Outputs with a vector for every row from its level's own Gaussian, and the network's own draws on it."""
         (tables, m), (spread, s) = self._split(mean), self._split(std)
         key, *keys = jax.random.split(key, 1 + len(self.columns))
-        drawn = {}
+        vectors = {}
         for i, k in enumerate(keys):
             codes = self.codes(inputs, i)
             centre, width = tables[name_of(i)]["table"][codes], spread[name_of(i)]["table"][codes]
-            drawn[i] = centre + width * jax.random.normal(k, centre.shape, centre.dtype)
-        return self.network.apply_local(m, s, self._beside(inputs, drawn), key)
+            vectors[i] = centre + width * jax.random.normal(k, centre.shape, centre.dtype)
+        return self.network.apply_local(m, s, self._beside(inputs, vectors), key)
 
     def apply_flipout(self, mean: PyTree, moved: PyTree, inputs: jax.Array, key: jax.Array) -> jax.Array:
         """Outputs with other signs of the perturbation for every row: those of a vector's entries, then the
         network's."""
-        (tables, m), (turned, d) = self._split(mean), self._split(moved)
+        (tables, m), (moved_tables, d) = self._split(mean), self._split(moved)
         key, *keys = jax.random.split(key, 1 + len(self.columns))
-        drawn = {}
+        vectors = {}
         for i, k in enumerate(keys):
             codes = self.codes(inputs, i)
-            move = turned[name_of(i)]["table"][codes]
-            drawn[i] = tables[name_of(i)]["table"][codes] + jax.random.rademacher(k, move.shape, move.dtype) * move
-        return self.network.apply_flipout(m, d, self._beside(inputs, drawn), key)
+            shift = moved_tables[name_of(i)]["table"][codes]
+            vectors[i] = tables[name_of(i)]["table"][codes] + jax.random.rademacher(k, shift.shape, shift.dtype) * shift
+        return self.network.apply_flipout(m, d, self._beside(inputs, vectors), key)
 
     def embed(self, tables: PyTree, inputs: jax.Array) -> jax.Array:
         """The inputs of the inner network [n, numbers + Σ widths]."""
@@ -116,27 +116,27 @@ class Embedded(Wrapper):
 
     def apply_tapped(self, params: PyTree, inputs: jax.Array, shifts: PyTree) -> tuple[jax.Array, PyTree]:
         """Outputs with `shifts` added to vectors and before each activation, and the inputs of every layer."""
-        tables, own = self._split(params)
+        tables, network_params = self._split(params)
         tapped = {path: i for path, i in self._tapped() if path in shifts}
         vectors = {i: tables[name_of(i)]["table"][self.codes(inputs, i)] for i in range(len(self.columns))}
         vectors |= {i: vectors[i] + shifts[path] for path, i in tapped.items()}
         inner = {path: x for path, x in shifts.items() if path not in tapped}
-        outputs, seen = self.network.apply_tapped(own, self._beside(inputs, vectors), inner)
+        outputs, layer_inputs = self.network.apply_tapped(network_params, self._beside(inputs, vectors), inner)
         for path, i in tapped.items():
-            seen[path] = jax.nn.one_hot(self.codes(inputs, i), self.columns[i][1] + 1, dtype=outputs.dtype)
-        return outputs, {path: seen[path] for path in shifts}
+            layer_inputs[path] = jax.nn.one_hot(self.codes(inputs, i), self.columns[i][1] + 1, dtype=outputs.dtype)
+        return outputs, {path: layer_inputs[path] for path in shifts}
 
     def info(self, params: PyTree) -> PyTree:
-        """What the network says, and tables of which one row is looked up: no sum, hence a fan-in of 1."""
-        tables, own = self._split(params)
-        named = {
+        """The network's facts, and tables of which one row is looked up: no sum, hence a fan-in of 1."""
+        tables, network_params = self._split(params)
+        table_infos = {
             name: {"table": ParamInfo(f"{name}/table", "embedding", 1, x["table"].shape[1], tuple(x["table"].shape))}
             for name, x in tables.items()
         }
-        return {**self.network.info(own), **named}
+        return {**self.network.info(network_params), **table_infos}
 
     def _tapped(self) -> list[tuple[str, int]]:
-        """Path and place of the tables with few enough levels for indicators."""
+        """Path and index of the tables with few enough levels for indicators."""
         return [(f"{name_of(i)}/table", i) for i, (_, levels) in enumerate(self.columns) if levels < MOST_INDICATORS]
 
     def _beside(self, inputs: jax.Array, vectors: dict[int, jax.Array]) -> jax.Array:
@@ -144,14 +144,14 @@ class Embedded(Wrapper):
         return jnp.concatenate([*self._numbers(inputs), *(vectors[i] for i in range(len(self.columns)))], axis=1)
 
     def codes(self, inputs: jax.Array, column: int) -> jax.Array:
-        """The rows of a column's table [n]; what is no level is the last one."""
-        place, levels = self.columns[column]
-        codes = inputs[:, place].astype(jnp.int32)
+        """The rows of a column's table [n]; codes that are no level get the last one."""
+        index, levels = self.columns[column]
+        codes = inputs[:, index].astype(jnp.int32)
         return jnp.where((codes >= 0) & (codes < levels), codes, levels)
 
     def _numbers(self, inputs: jax.Array) -> list[jax.Array]:
         """The features that are no codes, in runs."""
-        ends = [-1, *sorted(place for place, _ in self.columns), inputs.shape[1]]
+        ends = [-1, *sorted(index for index, _ in self.columns), inputs.shape[1]]
         return [inputs[:, a + 1 : b] for a, b in pairwise(ends) if b > a + 1]
 
     def _split(self, params: PyTree) -> tuple[PyTree, PyTree]:
@@ -188,13 +188,13 @@ def embedded(network: Any, columns: Sequence[tuple[int, int]], widths: Sequence[
         ((4, 2), (8, 3))
     """
     columns = tuple(
-        (whole_number(place, "The place of a code", 0), whole_number(levels, "Levels")) for place, levels in columns
+        (whole_number(index, "The place of a code", 0), whole_number(levels, "Levels")) for index, levels in columns
     )
-    if not columns or len({place for place, _ in columns}) < len(columns):
+    if not columns or len({index for index, _ in columns}) < len(columns):
         raise InputError("embedded needs columns at different places.")
     if any(levels > MOST_LEVELS for _, levels in columns):
         raise InputError(f"A column has at most {MOST_LEVELS:,} levels: codes beyond have no single precision.")
-    each: list[int] = [widths] * len(columns) if isinstance(widths, int) else list(widths)
-    if len(each) != len(columns):
-        raise InputError(f"There are {len(columns)} columns and {len(each)} widths.")
-    return Embedded(network, columns, tuple(whole_number(width, "The width of a vector") for width in each))
+    width_of_column: list[int] = [widths] * len(columns) if isinstance(widths, int) else list(widths)
+    if len(width_of_column) != len(columns):
+        raise InputError(f"There are {len(columns)} columns and {len(width_of_column)} widths.")
+    return Embedded(network, columns, tuple(whole_number(width, "The width of a vector") for width in width_of_column))
