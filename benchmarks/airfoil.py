@@ -25,7 +25,8 @@ from credo.evaluation.baselines import BASELINES, fit_baseline
 from credo.registry import METHODS
 from credo.report.markdown import table
 from credo.tables.auto import AUTO
-from credo.tables.auto.resolution import of_table, resolve
+from credo.tables.auto.case import of_table
+from credo.tables.auto.resolution import resolve
 from credo.tables.encode.encoder import TableEncoder
 
 NAME = "airfoil"
