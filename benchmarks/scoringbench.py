@@ -48,8 +48,8 @@ class CredoWrapper(RegressorMixin, BaseEstimator):
         >>> import numpy as np
         >>> x = np.linspace(-1, 1, 60)[:, None]
         >>> model = CredoWrapper(num_bins=20, options={"method": "map", "steps": 50}).fit(x, 3 * x[:, 0])
-        >>> found = model.predict_distribution(x[:5])
-        >>> found.bin_edges.shape, found.probas.sum(1).round(6).tolist()
+        >>> distribution = model.predict_distribution(x[:5])
+        >>> distribution.bin_edges.shape, distribution.probas.sum(1).round(6).tolist()
         ((5, 21), [1.0, 1.0, 1.0, 1.0, 1.0])
     """
 
