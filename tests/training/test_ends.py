@@ -70,8 +70,8 @@ def listening():
     yield
     for number, handler in old.items():
         signal.signal(number, handler)
-    gc.callbacks.remove(interrupt._sweep)
-    interrupt._unheard = False
+    gc.callbacks.remove(interrupt._track_collector)
+    interrupt._pending = False
 
 
 def test_ctrl_c_before_the_first_block_ends_at_once(monkeypatch):

@@ -28,14 +28,14 @@ def shared_program(phase: Phase, phases: tuple[Phase, ...]) -> Phase:
 def numbers(tree: Any) -> Any:
     """Python numbers inside an object as arrays of a fixed type, so that their values never cause a new program."""
 
-    def one(x: Any) -> Any:
+    def typed(x: Any) -> Any:
         if isinstance(x, bool | np.bool_):
             return np.bool_(x)
         if isinstance(x, int | np.integer):
             return np.int32(x)
         return np.float32(x) if isinstance(x, float | np.floating) else x
 
-    return jax.tree.map(one, tree)
+    return jax.tree.map(typed, tree)
 
 
 @partial(jax.jit, static_argnums=(1, 2))
@@ -43,10 +43,10 @@ def member_keys(key: jax.Array, stages: int, members: int) -> jax.Array:
     """Raw threefry keys [stage, member], whatever kind of key came. Padding members does not change the others."""
     base = jax.random.wrap_key_data(jax.random.bits(key, (2,), jnp.uint32), impl="threefry2x32")
 
-    def one(stage: jax.Array, member: jax.Array) -> jax.Array:
+    def member_key(stage: jax.Array, member: jax.Array) -> jax.Array:
         return jax.random.key_data(jax.random.fold_in(jax.random.fold_in(base, stage), member))
 
-    return jax.vmap(lambda s: jax.vmap(partial(one, s))(jnp.arange(members)))(jnp.arange(stages))
+    return jax.vmap(lambda s: jax.vmap(partial(member_key, s))(jnp.arange(members)))(jnp.arange(stages))
 
 
 def phase_keys(raw: jax.Array, number: Any) -> tuple[jax.Array, jax.Array]:

@@ -12,7 +12,7 @@ ROUNDS = 10
 
 
 class Order(NamedTuple):
-    """The sizes that fix the order of batches, all traced: N rows as a sheet of `height` × `width` places, in
+    """The sizes that fix the order of batches, all traced: N rows on a grid of `height` × `width` cells, in
     `num_batches` batches per epoch."""
 
     num_rows: Any
@@ -31,9 +31,9 @@ def order(num_rows: int, batch_size: int) -> Order:
 def permute(index: jax.Array, words: jax.Array, plan: Order) -> jax.Array:
     """Entry `index` of a random permutation of 0..N−1 that is never written out.
 
-    A Feistel network on the sheet Z_height × Z_width: each round shifts one coordinate by a keyed hash of the other,
-    hence is a bijection; places beyond N are walked on until they fall inside (Black and Rogaway, 2002). The hash is
-    reduced before it is added: a sum that wraps at 2³² is not a shift of the coordinate.
+    A Feistel network on the grid Z_height × Z_width: each round shifts one coordinate by a keyed hash of the other,
+    hence is a bijection; an index beyond N is permuted again until it is below N (cycle walking; Black and Rogaway,
+    2002). The hash is reduced before it is added: a sum that wraps at 2³² is not a shift of the coordinate.
     """
     height, width, num_rows = (jnp.asarray(v, jnp.uint32) for v in (plan.height, plan.width, plan.num_rows))
 
@@ -52,7 +52,7 @@ def permute(index: jax.Array, words: jax.Array, plan: Order) -> jax.Array:
 
 
 def random_rows(key: jax.Array, steps: jax.Array, batch_size: int, plan: Order) -> tuple[jax.Array, jax.Array]:
-    """Row numbers [s, M] of the batches of these steps and which of them are real; each epoch uses every row once."""
+    """Row numbers [s, M] of the batches of these steps, and which are not padding; each epoch uses every row once."""
     epoch, position = steps // plan.num_batches, steps % plan.num_batches
     words = jax.vmap(lambda e: jax.random.bits(jax.random.fold_in(key, e), (ROUNDS,), jnp.uint32))(epoch)
     small, larger = plan.num_rows // plan.num_batches, plan.num_rows % plan.num_batches
@@ -60,18 +60,18 @@ def random_rows(key: jax.Array, steps: jax.Array, batch_size: int, plan: Order) 
     length = small + (position < larger)
     offset = jnp.arange(batch_size)
     valid = offset < length[:, None]
-    place = jnp.where(valid, start[:, None] + offset, 0)
-    return permute(place, words, plan), valid
+    index = jnp.where(valid, start[:, None] + offset, 0)
+    return permute(index, words, plan), valid
 
 
 def sweep_rows(steps: jax.Array, batch_size: int, plan: Order) -> tuple[jax.Array, jax.Array]:
-    """Row numbers [s, M] in storage order and which of them are real."""
+    """Row numbers [s, M] in storage order, and which are not padding."""
     rows = steps[:, None] * batch_size + jnp.arange(batch_size)
     return jnp.minimum(rows, plan.num_rows - 1), rows < plan.num_rows
 
 
 def gather(data: Batch, rows: jax.Array, valid: jax.Array) -> Batch:
-    """The batches that lie at these rows; leading axes of `rows` are kept."""
+    """The batches of these rows; leading axes of `rows` are kept."""
 
     def at(x: jax.Array) -> jax.Array:
         return jnp.asarray(x).at[rows].get(mode="promise_in_bounds")  # a check of every index costs a tenth of the copy

@@ -23,7 +23,7 @@ BLOCK_BYTES = 2**24  # draws of one call, at most
 
 
 class Carry(NamedTuple):
-    """All that a member needs to go on. Keys are raw data: they shard and save like any array."""
+    """What a member carries from block to block. Keys are raw data: they shard and save like any array."""
 
     key: jax.Array
     state: PyTree
@@ -55,18 +55,18 @@ class Output(NamedTuple):
     finite: jax.Array
 
 
-def plan_sizes(step_bytes: int, draw_bytes: int, thin: int, bulk_wanted: bool) -> tuple[int, int]:
-    """(bulk, capacity) from the bytes that one step draws and keeps."""
+def plan_sizes(step_bytes: int, draw_bytes: int, thin: int) -> tuple[int, int]:
+    """(bulk, capacity) from the bytes of noise and rows that one step reads and of the draw that it stores."""
     bulk = 1
-    while bulk_wanted and bulk < BULK_STEPS and 2 * bulk * step_bytes <= BULK_BYTES:
+    while step_bytes and bulk < BULK_STEPS and 2 * bulk * step_bytes <= BULK_BYTES:
         bulk *= 2
-    kept = max(1, BLOCK_BYTES // max(1, draw_bytes)) * thin if draw_bytes else BLOCK_STEPS
+    limit = max(1, BLOCK_BYTES // max(1, draw_bytes)) * thin if draw_bytes else BLOCK_STEPS
     unit = bulk * thin
-    return bulk, max(1, min(BLOCK_STEPS, kept) // unit) * unit
+    return bulk, max(1, min(BLOCK_STEPS, limit) // unit) * unit
 
 
 def noise_bytes(noise: PyTree) -> int:
-    """Bytes of a step's noise; keys count as what they are, a few words."""
+    """Bytes of a step's noise; keys are a few words and do not count."""
     return num_bytes([x for x in jax.tree.leaves(noise) if not jnp.issubdtype(x.dtype, jax.dtypes.prng_key)])
 
 
@@ -81,8 +81,8 @@ def _batches(batch_size: int, phase: Phase, data: Batch, plan: Order, key: jax.A
     return gather(data, rows, valid)
 
 
-# Under jits of their own they are traced once for all fits of the same shapes: a second fit finds its shapes at once,
-# and the block program takes up the step that was traced to plan it.
+# Each has its jit, hence is traced once for all fits of the same shapes: a second fit has its shapes at once, and the
+# block program reuses the step that was traced to plan it.
 @partial(jax.jit, inline=True)
 def _step(
     method: Method, noise: PyTree, model: Model, phase: Phase, state: PyTree, batch: Batch
@@ -129,7 +129,7 @@ def run_member(
         slots = layout.capacity // layout.thin
         draws = jax.tree.unflatten(layout.draw[0], [jnp.zeros((slots, *s), d) for s, d in layout.draw[1]])
 
-    def bulk(i: jax.Array, loop: tuple[PyTree, jax.Array, PyTree]) -> tuple[PyTree, jax.Array, PyTree]:
+    def run_bulk(i: jax.Array, loop: tuple[PyTree, jax.Array, PyTree]) -> tuple[PyTree, jax.Array, PyTree]:
         done = i * layout.bulk
         steps = start + done + jnp.arange(layout.bulk)
         keys = jax.vmap(partial(jax.random.fold_in, step_key))(steps)
@@ -139,7 +139,7 @@ def run_member(
         else:
             batches = _batches(layout.batch_size, phase, data, plan, batch_key, steps)
 
-        def one(j: Any, loop: tuple[PyTree, jax.Array, PyTree]) -> tuple[PyTree, jax.Array, PyTree]:
+        def take_step(j: Any, loop: tuple[PyTree, jax.Array, PyTree]) -> tuple[PyTree, jax.Array, PyTree]:
             state, metrics, draws = loop
             batch = data if batches is None else take(batches, j)
             state, info = _step(method, take(noise, j), model, phase, state, batch)
@@ -151,11 +151,11 @@ def run_member(
             return state, metrics, draws
 
         if layout.bulk == 1:  # without an inner loop the batch is used where it lies, not copied out of a stack of one
-            return one(0, loop)
-        return jax.lax.fori_loop(0, jnp.minimum(layout.bulk, num - done), one, loop)
+            return take_step(0, loop)
+        return jax.lax.fori_loop(0, jnp.minimum(layout.bulk, num - done), take_step, loop)
 
     rounds = -(-num // layout.bulk)
-    state, metrics, draws = jax.lax.fori_loop(0, rounds, bulk, (carry.state, metrics, draws))
+    state, metrics, draws = jax.lax.fori_loop(0, rounds, run_bulk, (carry.state, metrics, draws))
     named = {name: metrics[:, i] for i, name in enumerate(layout.metrics)}
     return Output(carry._replace(state=state), named, draws, all_finite(state))
 
@@ -178,8 +178,8 @@ def run_block(
             return member(data, carry)
 
         if layout.over == "one":
-            one = single((take(data, 0), take(carry, 0))) if layout.streamed else with_shared_data(take(carry, 0))
-            return jax.tree.map(lambda x: x[None], one)
+            output = single((take(data, 0), take(carry, 0))) if layout.streamed else with_shared_data(take(carry, 0))
+            return jax.tree.map(lambda x: x[None], output)
         mapped = jax.vmap if layout.lockstep and layout.over != "map" else lambda f: partial(jax.lax.map, f)
         return mapped(single)((data, carry)) if layout.streamed else mapped(with_shared_data)(carry)
 

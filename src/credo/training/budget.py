@@ -1,4 +1,4 @@
-"""Time that a fit may take: as users write it, and what is left of it."""
+"""The time budget of a fit: parsed, and what is left of it."""
 
 import re
 import time
@@ -20,13 +20,12 @@ def seconds(budget: str | float) -> float:
 
 
 def left_of(budget: str | float, began: float, compiled: float) -> float:
-    """Seconds that are left of a budget of which some went since then, compilation aside; a fit wants more than none,
-    and ends with its first block.
+    """Seconds left of a budget, compilation aside; at least a millisecond, which lets a fit run its first block.
 
     Args:
         budget: as `seconds` reads it.
-        began: what `time.perf_counter` said.
-        compiled: what `COMPILING.seconds` said.
+        began: `time.perf_counter()` at the start.
+        compiled: `COMPILING.seconds` at the start.
     """
     spent = time.perf_counter() - began - (COMPILING.seconds - compiled)
     return max(seconds(budget) - spent, 1e-3)

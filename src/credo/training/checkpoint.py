@@ -30,10 +30,10 @@ KINDS = ("carry", "starts", "segments")
 
 @dataclasses.dataclass(frozen=True)
 class Saved:
-    """A checkpoint whose files are what the fit wrote.
+    """A checkpoint whose files are undamaged.
 
-    host: the host's part; carry, start: names of files; files: what is known of each by name; trouble: what is wrong
-    with the checkpoint after it, "" where this is the newest.
+    host: the host's part; carry, start: names of files; files: digest and arrays of each by name; trouble: what is
+    wrong with the checkpoint after it, "" where this is the newest.
     """
 
     folder: Path
@@ -53,33 +53,33 @@ class Saved:
         saved = Saved(folder, host, document["carry"], document["start"], files)
         if not {saved.carry, saved.start, *(f"segments/{name}" for name in host.segments)} <= files.keys():
             raise ArtifactError(f"state/{_digits(number)} does not tell of all its files")
-        for name, known in files.items():
-            check(saved.place(name), known["sha256"])
-            for draws in known.get("draws", ()):
+        for name, entry in files.items():
+            check(saved.path(name), entry["sha256"])
+            for draws in entry.get("draws", ()):
                 check(folder / "draws" / Path(draws["file"]).name, draws["sha256"], draws["start"], draws["stop"])
         return saved
 
-    def place(self, name: str) -> Path:
-        """Where a file is: names cannot lead out of the folder."""
-        kind, _, own = name.partition("/")
-        if kind not in KINDS or own != Path(own).name:
+    def path(self, name: str) -> Path:
+        """The path of a file: names cannot lead out of the folder."""
+        kind, _, file = name.partition("/")
+        if kind not in KINDS or file != Path(file).name:
             raise ArtifactError(f"it names {name!r}, which is none of its files")
-        return self.folder / kind / own
+        return self.folder / kind / file
 
     def arrays(self, name: str) -> dict[str, np.ndarray]:
         """The arrays of a file."""
-        return read_arrays(self.place(name), self.files[name])
+        return read_arrays(self.path(name), self.files[name])
 
     def tree(self, name: str, like: PyTree) -> PyTree:
         """A carry, with the structure of `like`."""
         leaves, treedef = jax.tree.flatten(like)
-        found = self.arrays(name)
-        told = [(x.shape, x.dtype) for x in (found[str(i)] for i in range(len(found)))]
-        if told != [(tuple(x.shape), np.dtype(x.dtype)) for x in leaves]:
+        arrays = self.arrays(name)
+        saved = [arrays[str(i)] for i in range(len(arrays))]
+        if [(x.shape, x.dtype) for x in saved] != [(tuple(x.shape), np.dtype(x.dtype)) for x in leaves]:
             raise ArtifactError(
                 f"The checkpoint in {self.folder} was written by another version of credo; remove it and fit again."
             )
-        return jax.tree.unflatten(treedef, [found[str(i)] for i in range(len(leaves))])
+        return jax.tree.unflatten(treedef, saved)
 
 
 class Checkpoint:
@@ -112,7 +112,7 @@ class Checkpoint:
             host: where the fit is; `saves` numbers this checkpoint, and `segments` names all that belong to it, the
                 new ones included.
             segments: arrays of the new ones.
-            draws: for those of them whose draws lie in a file of their own, which bytes of it they are.
+            draws: of those of them whose draws lie in a file: which bytes of it they are.
         """
         number = host.saves
         try:
@@ -125,12 +125,13 @@ class Checkpoint:
             if start is not None:
                 first = f"starts/{host.stage}-{host.phase}-{_digits(number)}"
                 files[first] = write_arrays(self.folder / first, _numbered(start))
-            now = f"carry/{_digits(number)}"
-            files[now] = write_arrays(self.folder / now, _numbered(carry))
-            belong = [now, first, *(f"segments/{name}" for name in host.segments)]
-            saved = Saved(self.folder, host, now, first, {name: files[name] for name in belong})
-            told = {"format": FORMAT, "number": number, "host": dataclasses.asdict(host), "carry": now, "start": first}
-            write_record(self.folder / "state" / _digits(number), told | {"files": saved.files})
+            current = f"carry/{_digits(number)}"
+            files[current] = write_arrays(self.folder / current, _numbered(carry))
+            names = [current, first, *(f"segments/{name}" for name in host.segments)]
+            saved = Saved(self.folder, host, current, first, {name: files[name] for name in names})
+            position = {"host": dataclasses.asdict(host), "carry": current, "start": first}
+            document = {"format": FORMAT, "number": number} | position | {"files": saved.files}
+            write_record(self.folder / "state" / _digits(number), document)
             self._prune(number, saved)
         except OSError as error:
             raise Unwritable(
@@ -141,30 +142,30 @@ class Checkpoint:
     def _prune(self, number: int, saved: Saved) -> None:
         """Remove what neither this checkpoint nor the one before it names."""
         before = max((n for n in self._numbers() if n < number), default=None)
-        known = set(saved.files)
+        used = set(saved.files)
         if before is not None:
             try:
-                known |= set(self._files_of(before))
+                used |= set(self._files_of(before))
             except (ArtifactError, *DAMAGE):  # it was passed over on resuming
                 before = None
-        known |= {f"state/{_digits(n)}" for n in (number, before) if n is not None}
+        used |= {f"state/{_digits(n)}" for n in (number, before) if n is not None}
         for kind in (*KINDS, "state"):
             for path in (self.folder / kind).glob("*"):
-                if f"{kind}/{path.name}" not in known:
+                if f"{kind}/{path.name}" not in used:
                     shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
 
     def _files_of(self, number: int) -> dict[str, Any]:
         if self._last is not None and self._last.carry == f"carry/{_digits(number)}":
             return self._last.files
-        found: dict[str, Any] = read_record(self.folder / "state" / _digits(number))["files"]
-        return found
+        files: dict[str, Any] = read_record(self.folder / "state" / _digits(number))["files"]
+        return files
 
     def _numbers(self) -> list[int]:
         state = self.folder / "state"
         return sorted(int(p.name) for p in state.iterdir() if p.name.isdigit()) if state.is_dir() else []
 
     def newest(self) -> Saved | None:
-        """The last checkpoint that is whole and undamaged; None where there is none at all."""
+        """The last complete and undamaged checkpoint; None where there is none at all."""
         self._last, trouble = None, ""
         for number in reversed(self._numbers()):
             try:
@@ -184,10 +185,10 @@ class Checkpoint:
         return None
 
     def lost(self) -> bool:
-        """Has somebody removed what was saved? The next save is then a first one."""
-        gone = self._last is not None and not (self.folder / self._last.carry).exists()
-        self._last = None if gone else self._last
-        return gone
+        """Was the last checkpoint removed from the folder? The next save is then a first one."""
+        removed = self._last is not None and not (self.folder / self._last.carry).exists()
+        self._last = None if removed else self._last
+        return removed
 
     def draws(self, stage: int, phase: int) -> Path:
         """The name of the files for draws that are too many for memory."""
@@ -208,7 +209,7 @@ def _numbered(tree: PyTree) -> dict[str, Any]:
 
 
 def check_fingerprint(saved: str, expected: str, folder: Path) -> None:
-    """Refuse to continue another run."""
+    """Refuse to resume the checkpoint of another run."""
     if saved != expected:
         raise InputError(
             f"The checkpoint in {folder} belongs to a run with other data or settings; remove it or choose another."

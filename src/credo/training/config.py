@@ -31,7 +31,7 @@ def beta_of(settings: Any) -> float:
     """β of the method that made the posterior, from its settings as `plain` gives them; combinators hold it inside."""
     while isinstance(settings, dict) and "beta" not in settings:
         settings = settings.get("second", settings.get("method"))
-    # A chain that starts at q is one of the posterior, whatever β made of q.
+    # A chain that starts at q samples the posterior itself, whatever β was for q.
     if not isinstance(settings, dict) or settings.get("inference") == "chain":
         return 1.0
     return float(settings["beta"])

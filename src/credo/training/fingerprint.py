@@ -25,11 +25,11 @@ def fingerprint(
 ) -> str:
     """A digest of the settings, of every number of method, model and start, and of the data.
 
-    Functions count by their names: a closure that holds other values under the same name is not told apart.
+    Functions count by their names: two closures of one name with different values look the same.
     """
     digest = hashlib.sha256(json.dumps(config, sort_keys=True, default=str).encode())
-    for thing in (method, model, start):
-        _feed(digest, thing)
+    for part in (method, model, start):
+        _feed(digest, part)
     masks = [] if left_out is None else [left_out]
     for array in [*jax.tree.leaves(source.inputs), source.targets, source.weight, *masks]:
         _feed_array(digest, array)
@@ -47,8 +47,8 @@ def _feed(digest: Any, value: Any) -> None:
     elif isinstance(value, dict | list | tuple):
         pairs = sorted(value.items(), key=lambda p: str(p[0])) if isinstance(value, dict) else enumerate(value)
         digest.update(f"{type(value).__name__} of {len(value)}".encode())
-        for place, part in pairs:
-            digest.update(f"[{place}]=".encode())
+        for index, part in pairs:
+            digest.update(f"[{index}]=".encode())
             _feed(digest, part)
     elif value is None or isinstance(value, str | int | float | bool | complex):
         digest.update(f"{value!r};".encode())
@@ -58,16 +58,16 @@ def _feed(digest: Any, value: Any) -> None:
         _feed(digest, (value.func, value.args, value.keywords))
     elif hasattr(value, "__qualname__"):
         _feed_name(digest, value)
-    else:  # what a library made: its name and, where JAX can take it apart, its parts
+    else:  # an object of another library: its name and, where it is a pytree, its leaves
         _feed_name(digest, type(value))
         leaves = jax.tree.leaves(value)
         if not any(leaf is value for leaf in leaves):
             _feed(digest, leaves)
 
 
-def _feed_name(digest: Any, thing: Any) -> None:
+def _feed_name(digest: Any, value: Any) -> None:
     # By the first name of its module: a checkpoint outlives the folders of the source.
-    digest.update(f"{first_name(getattr(thing, '__module__', None) or '')}.{thing.__qualname__};".encode())
+    digest.update(f"{first_name(getattr(value, '__module__', None) or '')}.{value.__qualname__};".encode())
 
 
 def _feed_array(digest: Any, array: Any) -> None:
@@ -76,9 +76,9 @@ def _feed_array(digest: Any, array: Any) -> None:
     digest.update(str((array.shape, array.dtype)).encode())
     file = array.filename if isinstance(array, np.memmap | Mapped) else None
     if file is not None and array.nbytes > WHOLE_BYTES:
-        # To read all of it would take as long as a fit; who writes to the file changes its time.
-        told = os.stat(file)
-        digest.update(str((told.st_size, told.st_mtime_ns)).encode())
+        # Reading all of it would take as long as a fit; writing to the file changes its time.
+        status = os.stat(file)
+        digest.update(str((status.st_size, status.st_mtime_ns)).encode())
         array = array[np.unique(np.linspace(0, len(array) - 1, SAMPLE_ROWS).astype(int))]
-    whole = np.ascontiguousarray(np.asarray(array))
-    digest.update(repr(whole.tolist()).encode() if whole.dtype.hasobject else whole.reshape(-1).view(np.uint8))
+    values = np.ascontiguousarray(np.asarray(array))
+    digest.update(repr(values.tolist()).encode() if values.dtype.hasobject else values.reshape(-1).view(np.uint8))

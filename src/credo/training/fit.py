@@ -32,7 +32,7 @@ from credo.training.left_out import Folds, folds_of, left_out
 from credo.training.loop import BUDGET_SPENT, Event, Loop, points
 from credo.training.placement import place
 from credo.training.source import Source
-from credo.training.starts import given_start
+from credo.training.starts import start_values
 from credo.training.status import Status
 from credo.training.warn import warn
 
@@ -66,7 +66,7 @@ class Fit(Card):
     input_shape: Any
     input_dtype: Any = "float32"  # like input_shape, of the inputs' types
     loop: Loop | None = dataclasses.field(default=None, repr=False)
-    known: Any = dataclasses.field(default=None, repr=False)  # Diagnostics, once somebody asked or a file told
+    known: Any = dataclasses.field(default=None, repr=False)  # Diagnostics, once computed or read from a file
     rings: Any = dataclasses.field(default=None, repr=False, init=False)  # alarms of this very posterior
     parts: tuple[Any, ...] = dataclasses.field(default=(), repr=False)  # of a stack: its fits, by name and weight
 
@@ -75,7 +75,7 @@ class Fit(Card):
 
     @property
     def status(self) -> Status:
-        """Did it work, in sentences. Alarms are looked for when they are first read."""
+        """Did it work, in sentences. Alarms are computed when first read."""
         return Status.of(self.outcome, self.notes, lambda: tuple(str(a) for a in self.alarms))
 
     @property
@@ -93,7 +93,7 @@ class Fit(Card):
     def diagnostics(self) -> Any:
         """R-hat, effective sample sizes and alarms (`credo.evaluation.diagnostics.Diagnostics`), computed once.
 
-        Functions are looked at at up to 32 training inputs; `credo.evaluation.diagnostics.diagnose` takes others.
+        Functions are evaluated at up to 32 training inputs; `credo.evaluation.diagnostics.diagnose` takes others.
         """
         if self.known is None:
             from credo.evaluation.diagnostics import diagnose
@@ -122,8 +122,7 @@ class Fit(Card):
         Args:
             inputs: where to predict; along them where there is one column.
             targets: what was observed there.
-            which: the name of a figure; the first of those that there are where None. A wrong name says which there
-                are.
+            which: the name of a figure; None: the first. The error of a wrong name lists all.
 
         Example:
             >>> import jax, credo, numpy as np
@@ -235,8 +234,8 @@ def fit(
         thin: keep every thin-th draw.
         start: Variables, a parameter tree or a Fit to start from; or a Gaussian posterior, whose spread variational
             methods take up, too.
-        folds: K, or the places of the rows of each of K folds: member m does not see fold m mod K, so that every row
-            has members that can be asked about it (`credo.recalibration.unseen_by_fold`). None: all see all.
+        folds: K, or the row indices of each of K folds: member m does not see fold m mod K, so that every row
+            has members that have not seen it (`credo.recalibration.unseen_by_fold`). None: all see all.
         capacity: rows to make room for: fits of fewer rows and the same capacity share one program.
         callbacks: functions of an Event, called after every block; True stops the fit.
         checkpoint: a folder (or Checkpoint) to save to; if it holds this very run, the run goes on from there.
@@ -256,7 +255,7 @@ def fit(
     checked_key(key), checked_model(model)
     notes: list[str] = []
     resolved: Any = None
-    left = None if budget is None else seconds(budget)
+    seconds_left = None if budget is None else seconds(budget)
     if isinstance(method, str) and method == "auto":
         from credo.tables.auto.case import of_model
         from credo.tables.auto.resolution import resolve
@@ -266,7 +265,7 @@ def fit(
             batch_size=batch_size, budget=budget, seed=int(np.asarray(jax.random.key_data(key)).ravel()[-1]),
             begun=(began, compiled), measure=checkpoint is None,
         )  # fmt: skip
-        notes, method, left = [f"Method: {resolved.why}"], resolved.method, resolved.budget
+        notes, method, seconds_left = [f"Method: {resolved.why}"], resolved.method, resolved.budget
         batch_size = resolved.words["batch_size"]
         steps = resolved.words["steps"] if epochs is None else steps
     method = checked_method(build_method(method))
@@ -280,9 +279,9 @@ def fit(
     parts = stages_of(method)
     stages = []
     for part in parts:
-        prepared, said = part.prepare(model)
+        prepared, sentences = part.prepare(model)
         stages.append((part, prepared))
-        notes += said
+        notes += sentences
     source = Source(stages[-1][1], data, stream, capacity)
     for part, prepared in stages:
         part.check_weights(prepared, source.weight)
@@ -298,8 +297,9 @@ def fit(
         config["folds"] = len(folds_of(mask))
     loop = Loop(
         stages, source, placement, np.asarray(member_keys(key, len(stages), placement.padded)), steps, epochs,
-        left, size, thin, given_start(_point(start), isinstance(start, Fit), parts[0], method, model, placement),
-        tuple(callbacks), Checkpoint.of(checkpoint), Host(notes=notes), progress, mask,
+        seconds_left, size, thin,
+        start_values(_point(start), isinstance(start, Fit), parts[0], method, model, placement), tuple(callbacks),
+        Checkpoint.of(checkpoint), Host(notes=notes), progress, mask,
     )  # fmt: skip
     with memory_explained(), locked(None if loop.checkpoint is None else loop.checkpoint.folder):
         if loop.checkpoint is not None:
@@ -326,7 +326,7 @@ def _left_out(folds: Folds, method: Method, source: Source, key: jax.Array) -> n
     if source.streamed:
         raise Refusal("Rows that are read from disk as they are needed cannot be left out by folds: leave `folds` out.")
     seed = int(np.asarray(jax.random.key_data(key)).ravel()[-1])
-    return left_out(folds, method.members, source.given, seed, source.kept)
+    return left_out(folds, method.members, source.num_given, seed, source.mask)
 
 
 def _finish(loop: Loop, config: dict[str, Any], began: float, compiled: float) -> Fit:

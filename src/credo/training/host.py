@@ -1,4 +1,4 @@
-"""Where a fit is, but for its arrays."""
+"""The position of a fit, without its arrays."""
 
 import dataclasses
 from typing import Any
@@ -24,11 +24,11 @@ class Host:
 
     @staticmethod
     def of(document: dict[str, Any]) -> "Host":
-        """From what a checkpoint says; TypeError where that is no such thing."""
-        found, own = Host(**document), Host()
+        """The host of a checkpoint's record; TypeError where a field has another type."""
+        host, defaults = Host(**document), Host()
         for field in dataclasses.fields(Host):
-            value, wanted = vars(found)[field.name], type(vars(own)[field.name])
+            value, kind = vars(host)[field.name], type(vars(defaults)[field.name])
             texts = isinstance(value, list) and all(isinstance(v, str) for v in value)
-            if not isinstance(value, wanted) or (wanted is list and not texts):
+            if not isinstance(value, kind) or (kind is list and not texts):
                 raise TypeError(f"{field.name} is {value!r}")
-        return found
+        return host

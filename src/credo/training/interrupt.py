@@ -9,32 +9,32 @@ from contextvars import ContextVar
 from types import FrameType, FunctionType, MethodType
 from typing import Any
 
-_unheard = False  # a Ctrl-C came through `listen`, and nobody has acted on it for sure
-_sweeping = False  # the garbage collector runs, and with it callbacks of weak references and destructors
+_pending = False  # a Ctrl-C arrived after `listen`, and may not have been acted on
+_collector_runs = False  # the garbage collector runs, and with it callbacks of weak references and destructors
 
 
 def listen() -> None:
     """From now on a request to end (SIGTERM) is a Ctrl-C, and no Ctrl-C is lost.
 
-    Python raises KeyboardInterrupt wherever it happens to be. Where nobody can catch it, as in a callback of the
-    garbage collector (JAX has one), it would be printed and forgotten: there it waits, and the next fit asks whether
-    there was one.
+    Python raises KeyboardInterrupt wherever it happens to be. In a callback of the garbage collector (JAX has one)
+    nobody can catch it, and Python would print and forget it: so it is raised again later, and the next fit checks for
+    it.
     """
     if threading.current_thread() is threading.main_thread():
-        if _sweep not in gc.callbacks:
-            gc.callbacks.append(_sweep)
-        signal.signal(signal.SIGINT, _note)
+        if _track_collector not in gc.callbacks:
+            gc.callbacks.append(_track_collector)
+        signal.signal(signal.SIGINT, _on_interrupt)
         signal.signal(signal.SIGTERM, _as_ctrl_c)
 
 
-def _sweep(phase: str, info: Any) -> None:
-    global _sweeping
-    _sweeping = phase == "start"
+def _track_collector(phase: str, info: Any) -> None:
+    global _collector_runs
+    _collector_runs = phase == "start"
 
 
-def _note(number: int, frame: FrameType | None) -> None:
-    global _unheard
-    _unheard = True
+def _on_interrupt(number: int, frame: FrameType | None) -> None:
+    global _pending
+    _pending = True
     if not _collecting(frame):
         raise KeyboardInterrupt
     main = threading.main_thread().ident
@@ -45,7 +45,7 @@ def _note(number: int, frame: FrameType | None) -> None:
 
 def _collecting(frame: FrameType | None) -> bool:
     """Is the garbage collector running, or one of its callbacks before or after it?"""
-    if _sweeping:
+    if _collector_runs:
         return True
     callbacks = {call.__code__ for call in gc.callbacks if isinstance(call, FunctionType | MethodType)}
     while frame is not None:
@@ -67,7 +67,7 @@ _PART = ContextVar("part", default=False)
 
 @contextmanager
 def part_of_more() -> Iterator[None]:
-    """For fits that are one step of many: Ctrl-C ends the whole, and no half of a fit is taken for one."""
+    """For fits inside a larger job: Ctrl-C ends the job at once, so that no partial fit counts as a result."""
     token = _PART.set(True)
     try:
         yield
@@ -78,25 +78,25 @@ def part_of_more() -> Iterator[None]:
 class Interrupt:
     """Turns the first Ctrl-C into a request to stop after the current block; the second one interrupts at once.
 
-    While there is `nothing` to lose, because no block has run yet, the first one interrupts at once, too.
+    While there is `nothing_to_lose`, because no block has run yet, the first one interrupts at once, too.
     """
 
     def __init__(self) -> None:
-        self.asked = False
-        self.nothing = True
+        self.requested = False
+        self.nothing_to_lose = True
         self._part = _PART.get()
 
-    def _ask(self, *_: Any) -> None:
-        at_once, self.asked = self.asked or self.nothing or self._part, True
+    def _request(self, *_: Any) -> None:
+        at_once, self.requested = self.requested or self.nothing_to_lose or self._part, True
         if at_once:
             raise KeyboardInterrupt
 
     def __enter__(self) -> "Interrupt":
-        if _unheard:
+        if _pending:
             raise KeyboardInterrupt
         self._main = threading.current_thread() is threading.main_thread()
         if self._main:
-            self._old = signal.signal(signal.SIGINT, self._ask)
+            self._old = signal.signal(signal.SIGINT, self._request)
         return self
 
     def __exit__(self, *_: Any) -> None:

@@ -30,7 +30,7 @@ from credo.training.source import Source
 BLOCK_SECONDS = 0.3  # aim of one block: progress moves and Ctrl-C answers within about this time
 RETRIES = 8
 BUDGET_SPENT = "The budget"  # what a note on a budget that was too short begins with
-FEW_DRAWS = 25  # of a chain, below which a budget is said to have been too short
+FEW_DRAWS = 25  # of a chain, below which a note says that the budget was too short
 STREAM_BYTES = 2**26  # batches of one block that are read from the host at once
 
 
@@ -52,18 +52,18 @@ def start_members(
     """Every member before its first step; `start` (Variables or a posterior) and the rows that are left out have the
     member axis, or are None."""
 
-    def one(own: tuple[jax.Array, Any, Any]) -> Carry:
-        key, start, left_out = own
-        seen = batch.without(left_out)
+    def start_one(member: tuple[jax.Array, Any, Any]) -> Carry:
+        key, start, left_out = member
+        visible = batch.without(left_out)
         key_init, key_method, key_run = jax.random.split(jax.random.wrap_key_data(key), 3)
         if start is None or isinstance(start, Variables):
-            variables = model.init(key_init, seen) if start is None else start
-            state = method.init(key_method, model, variables, seen)
+            variables = model.init(key_init, visible) if start is None else start
+            state = method.init(key_method, model, variables, visible)
         else:
-            state = method.init_from(key_method, model, start, seen)
+            state = method.init_from(key_method, model, start, visible)
         return Carry(jax.random.key_data(key_run), state, left_out)
 
-    return jax.lax.map(one, (keys, start, left_out))
+    return jax.lax.map(start_one, (keys, start, left_out))
 
 
 @jax.jit
@@ -110,7 +110,7 @@ class Loop:
         return self._data
 
     def method(self, stage: int) -> Method:
-        """The method of a stage, with the step size it has come down to. Its numbers are traced, hence arrays."""
+        """The method of a stage, with the step size lowered so far. Its numbers are traced, hence arrays."""
         method: Method | None = self.stages[stage][0]
         for _ in range(self.host.lowered):
             method = method.smaller_step() if method is not None else None
@@ -129,12 +129,12 @@ class Loop:
             count = max(1, round(self.epochs * -(-self.source.num_rows // self.batch_size)))
             counted = dataclasses.replace(phases[main], steps=count)
             phases = (*phases[:main], counted, *phases[main + 1 :])
-        # The length of a sweep is known only here, where the batch size is.
+        # Only here is the batch size known, and with it the length of a sweep.
         sweep = -(-self.source.num_rows // self.batch_size)
         phases = tuple(dataclasses.replace(p, steps=sweep) if p.batch == "sweep" else p for p in phases)
-        whole = self.batch_size >= self.source.num_rows and not self.source.streamed
+        full = self.batch_size >= self.source.num_rows and not self.source.streamed
         return tuple(
-            dataclasses.replace(p, batch="full") if whole and p.batch in ("random", "sweep") else p for p in phases
+            dataclasses.replace(p, batch="full") if full and p.batch in ("random", "sweep") else p for p in phases
         )
 
     def begin_stage(self) -> None:
@@ -151,7 +151,7 @@ class Loop:
             self.carry = jax.device_put(carry, self.placement.by_member)
 
     def _left_out(self) -> np.ndarray | None:
-        """The rows that each member does not see, as they lie on the device and with those that fill it up."""
+        """The rows that each member does not see, with padded members and rows, as on the device."""
         if self.left_out is None:
             return None
         index = np.arange(self.placement.padded) % len(self.left_out)
@@ -159,13 +159,13 @@ class Loop:
         return np.pad(self.left_out[index], ((0, 0), (0, missing)))
 
     def state(self) -> Any:
-        """The state of every member, without those that only fill up the devices."""
+        """The state of every member, without the padded ones."""
         members, padded = self.placement.members, self.placement.padded
         return self.carry.state if members == padded else jax.tree.map(lambda x: x[:members], self.carry.state)
 
     # ------------------------------------------------------------------ running
     def run(self) -> None:
-        """Run to the end, to the end of the budget, or until somebody stops it."""
+        """Run to the end, to the end of the budget, or until it is stopped."""
         host = self.host
         with Progress(self.shown) as bar, Interrupt() as interrupt:
             if self.carry is None:
@@ -187,24 +187,23 @@ class Loop:
     def _layout(self, method: Method, model: Model, phase: Phase, plan: Order) -> BlockLayout:
         if self.source.streamed and phase.batch == "full":
             raise InputError("This method needs all rows on the device at once, and they do not fit: use minibatches.")
-        place, data = self.placement, self.data()
+        placement, data = self.placement, self.data()
         member = one_member(self.carry)
         noise, info = step_shapes(self.batch_size, method, model, phase, plan, data, member)
         rows = jax.tree.leaves((data.inputs, data.targets))
         batched = phase.batch in ("random", "sweep")
         gathered = sum(num_bytes(x) // x.shape[0] for x in rows) * self.batch_size if batched else 0
         thin = self.thin if phase.keeps_draws else 1
-        draw_bytes = num_bytes(info.draw) * place.padded if phase.keeps_draws else 0
-        wanted = bool(noise_bytes(noise)) or gathered > 0
-        bulk, capacity = plan_sizes(noise_bytes(noise) + gathered, draw_bytes, thin, wanted)
+        draw_bytes = num_bytes(info.draw) * placement.padded if phase.keeps_draws else 0
+        bulk, capacity = plan_sizes(noise_bytes(noise) + gathered, draw_bytes, thin)
         streamed = self.source.streamed and batched
         if streamed:
-            capacity = max(bulk, min(capacity, STREAM_BYTES // max(1, gathered * place.padded) // bulk * bulk))
+            capacity = max(bulk, min(capacity, STREAM_BYTES // max(1, gathered * placement.padded) // bulk * bulk))
         leaves, treedef = jax.tree.flatten(info.draw)
         draw = (treedef, tuple((x.shape, x.dtype) for x in leaves)) if phase.keeps_draws else None
         return BlockLayout(
-            self.batch_size if batched else 0, bulk, capacity, thin, place.padded, place.over, method.lockstep,
-            place.mesh, streamed, tuple(sorted(info.metrics)), draw,
+            self.batch_size if batched else 0, bulk, capacity, thin, placement.padded, placement.over, method.lockstep,
+            placement.mesh, streamed, tuple(sorted(info.metrics)), draw,
         )  # fmt: skip
 
     def _run_phase(self, phases: tuple[Phase, ...], bar: Progress, interrupt: Interrupt) -> None:
@@ -217,8 +216,8 @@ class Loop:
         plan = order(self.source.num_rows, self.batch_size)
         keeps, phase = phase.keeps_draws, numbers(shared_program(phase, phases))
         layout = self._layout(method, model, phase, plan)
-        place = None if self.checkpoint is None else self.checkpoint.draws(host.stage, host.phase)
-        record = self.records.setdefault((host.stage, host.phase), Record(place))
+        path = None if self.checkpoint is None else self.checkpoint.draws(host.stage, host.phase)
+        record = self.records.setdefault((host.stage, host.phase), Record(path))
         unit, rate = layout.bulk * layout.thin, 0.0
         num = unit
         if host.step == 0:
@@ -229,19 +228,19 @@ class Loop:
             sized = dataclasses.replace(phase, steps=np.int32(host.steps))
             data = self._block_data(layout, phase, plan, num)
             before, compiled = time.perf_counter(), COMPILING.seconds
-            where = (np.int32(x) for x in (host.phase, host.step, num))
-            output = run_block(layout, method, model, sized, plan, *where, data, self.carry)
-            interrupt.nothing = False
+            position = (np.int32(x) for x in (host.phase, host.step, num))
+            output = run_block(layout, method, model, sized, plan, *position, data, self.carry)
+            interrupt.nothing_to_lose = False
             finite = bool(np.asarray(output.finite)[: self.placement.members].all())
-            whole = time.perf_counter() - before
-            seconds = max(whole - (COMPILING.seconds - compiled), 0.01 * whole)
+            wall = time.perf_counter() - before
+            seconds = max(wall - (COMPILING.seconds - compiled), 0.01 * wall)
             if not finite:
                 method = self._lower(name)
                 if host.outcome != "running":
                     return
                 continue
-            kept = -(-num // layout.thin) if keeps else 0
-            if not record.add(output.metrics, output.draws if keeps else None, num, kept, self.placement.members):
+            num_draws = -(-num // layout.thin) if keeps else 0
+            if not record.add(output.metrics, output.draws if keeps else None, num, num_draws, self.placement.members):
                 host.outcome, host.notes = "stopped by the disk", [*host.notes, record.trouble]
                 return
             self.carry = output.carry
@@ -252,18 +251,18 @@ class Loop:
             rate = num / seconds if rate else 0.6 * num / seconds  # the first block warms up
             elapsed = self._elapsed()
             if timed and self.budget is not None and not ended:
-                left = self.budget - (elapsed - self._compiling())
-                host.steps = host.step + max(0, int(left * rate) // unit * unit) if left > 0 else host.step
+                remaining = self.budget - (elapsed - self._compiling())
+                host.steps = host.step + max(0, int(remaining * rate) // unit * unit) if remaining > 0 else host.step
             if capped is not None and not ended:
-                left = capped - (elapsed - self._compiling())
-                host.steps = min(longest, host.step + max(0, int(left * rate) // unit * unit))
+                remaining = capped - (elapsed - self._compiling())
+                host.steps = min(longest, host.step + max(0, int(remaining * rate) // unit * unit))
             means = {k: float(np.mean(v)) for k, v in record.metrics[-1].items()}
             bar.update(host.step, host.steps, rate, means)
             event = Event(type(method).__name__, name, host.step, host.steps, means, elapsed)
             stops = [call(event) for call in self.callbacks]  # every callback is called
             if any(stops):
                 host.outcome = "stopped by a callback"
-            elif interrupt.asked:
+            elif interrupt.requested:
                 host.outcome = "interrupted"
             self._maybe_save(host.outcome == "interrupted")
             if host.outcome != "running":
@@ -272,9 +271,9 @@ class Loop:
         if timed and keeps and -(-host.step // layout.thin) < FEW_DRAWS:
             host.notes.append(self._too_short(-(-host.step // layout.thin)))
 
-    def _too_short(self, kept: int) -> str:
+    def _too_short(self, draws: int) -> str:
         return (
-            f"{BUDGET_SPENT} of {self.budget:g} s was spent when each chain had {kept} draw{'s' * (kept != 1)}: "
+            f"{BUDGET_SPENT} of {self.budget:g} s was spent when each chain had {draws} draw{'s' * (draws != 1)}: "
             f"{self.host.before:.1f} s had gone, compilation aside, before the first of them; give a larger budget or "
             "a shorter warm-up."
         )
@@ -290,8 +289,8 @@ class Loop:
     def _lower(self, phase: str) -> Method:
         """Go back to the start of the phase with a smaller step, or give up with a sentence.
 
-        No later place would do: blocks are as long as the machine is fast, and the last good one may already be beyond
-        rescue.
+        No later point would do: the length of blocks depends on the machine, and the last finite state may already be
+        beyond rescue.
         """
         host = self.host
         smaller = self.stages[host.stage][0].smaller_step()
@@ -320,7 +319,7 @@ class Loop:
         return self.host.seconds + time.perf_counter() - self._began
 
     def _compiling(self) -> float:
-        """Seconds of all processes that went into compiling, which a budget does not pay for."""
+        """Seconds that all processes spent compiling; a budget does not count them."""
         return self.host.compiling + COMPILING.seconds - self._compiled
 
     def _maybe_save(self, force: bool) -> None:
@@ -341,7 +340,7 @@ class Loop:
             host.segments, self._start_saved = [], None
             for record in self.records.values():
                 record.forget_saved()
-        for (stage, phase), record in self.records.items():  # that of a phase that is over may have grown, too
+        for (stage, phase), record in self.records.items():  # a phase that has ended may have unsaved steps, too
             record.stretch = None
             if segment := record.unsaved():
                 name = f"{stage}-{phase}-{host.saves:012d}"
@@ -349,14 +348,14 @@ class Loop:
                 if record.stretch is not None:
                     draws[name] = {"file": record.file} | record.stretch._asdict()
         host.segments += segments
-        place = (host.stage, host.phase)
-        start, self._start_saved = None if self._start_saved == place else self._phase_start, place
+        current = (host.stage, host.phase)
+        start, self._start_saved = None if self._start_saved == current else self._phase_start, current
         saved = dataclasses.replace(host, seconds=self._elapsed(), compiling=self._compiling(), outcome="running")
         self.checkpoint.save(self.carry, start, saved, segments, draws)
         self._last_save = time.perf_counter()
 
     def resume(self, saved: Saved) -> None:
-        """Take up a checkpoint: state, place, trace and draws."""
+        """Go on from a checkpoint: its position, state, trace and draws."""
         assert self.checkpoint is not None
         host = self.host = saved.host
         self._start_saved = (host.stage, host.phase)

@@ -98,11 +98,11 @@ def fit_many(
 
 @partial(jax.jit, static_argnums=(0, 1, 2))
 def _run(study: StudyLayout, mesh: Mesh, members: int, prepared: Any, per_fit: PyTree) -> PyTree:
-    one = partial(_fit, study, members)
+    fit_one = partial(_fit, study, members)
     lockstep = all(method.lockstep for method, _ in prepared)
 
     def local(prepared: Any, per_fit: PyTree) -> PyTree:
-        return jax.lax.map(lambda x: one(prepared, *x), per_fit, batch_size=study.group if lockstep else None)
+        return jax.lax.map(lambda x: fit_one(prepared, *x), per_fit, batch_size=study.group if lockstep else None)
 
     mapped = jax.shard_map(local, mesh=mesh, in_specs=(Spec(), Spec("fit")), out_specs=Spec("fit"), check_vma=False)
     return mapped(prepared, per_fit)
@@ -143,9 +143,9 @@ def _stage(
         variables = model.init(key_init, data) if pair[1] is None else pair[1]
         state, draws = method.init(key_method, model, variables, data), None
         for i, (phase, skipped) in enumerate(phases):
-            state, kept = _phase(study, method, model, phase, i, data, Carry(jax.random.key_data(key_run), state))
+            state, all_draws = _phase(study, method, model, phase, i, data, Carry(jax.random.key_data(key_run), state))
             first = -(-skipped // study.thin)
-            draws = jax.tree.map(lambda x, f=first: x[f:], kept)
+            draws = jax.tree.map(lambda x, f=first: x[f:], all_draws)
         return state, draws
 
     if len(keys) == 1:
@@ -162,17 +162,16 @@ def _phase(
     steps = int(phase.steps)
     rows = jax.tree.leaves((data.inputs, data.targets))
     gathered = sum(num_bytes(x) // x.shape[0] for x in rows) * size if phase.batch == "random" else 0
-    drawn = noise_bytes(noise) + gathered
-    bulk, _ = plan_sizes(drawn, 0, 1, bool(drawn))
+    bulk, _ = plan_sizes(noise_bytes(noise) + gathered, 0, 1)
     leaves, treedef = jax.tree.flatten(info.draw)
-    kept = (treedef, tuple((x.shape, x.dtype) for x in leaves)) if phase.keeps_draws else None
+    draw = (treedef, tuple((x.shape, x.dtype) for x in leaves)) if phase.keeps_draws else None
     unit = bulk * study.thin
     capacity = -(-steps // unit) * unit
     layout = BlockLayout(
-        size, bulk, capacity, study.thin, 1, "one", method.lockstep, None, False, tuple(sorted(info.metrics)), kept
+        size, bulk, capacity, study.thin, 1, "one", method.lockstep, None, False, tuple(sorted(info.metrics)), draw
     )
-    place, zero, num = (jnp.asarray(x, jnp.int32) for x in (number, 0, steps))
-    output = run_member(layout, method, model, phase, plan, place, zero, num, data, carry)
+    index, first, num = (jnp.asarray(x, jnp.int32) for x in (number, 0, steps))
+    output = run_member(layout, method, model, phase, plan, index, first, num, data, carry)
     draws = jax.tree.map(lambda x: x[: steps // study.thin], output.draws)
     return output.carry.state, draws
 
@@ -181,21 +180,21 @@ def _without_sweeps(phase: Phase, batch_size: int | None) -> Phase:
     """One step on all rows is a whole sweep; so are random batches of all rows."""
     if phase.batch == "sweep":
         return dataclasses.replace(phase, batch="full", steps=1)
-    whole = phase.batch == "random" and batch_size is None
-    return dataclasses.replace(phase, batch="full") if whole else phase
+    full = phase.batch == "random" and batch_size is None
+    return dataclasses.replace(phase, batch="full") if full else phase
 
 
 def _merged(phases: list[Phase]) -> list[tuple[Phase, int]]:
     """(phase, steps whose draws are thrown away): phases that share a program run as one long phase, compiled once."""
     merged: list[tuple[Phase, int]] = []
     for phase in phases:
-        before = merged[-1][0] if merged else None
-        if before is None or phase.program is None or before.name != phase.program:
+        previous = merged[-1][0] if merged else None
+        if previous is None or phase.program is None or previous.name != phase.program:
             name = phase.program or phase.name
             merged.append((dataclasses.replace(phase, name=name), 0))
             continue
-        if before.keeps_draws:
+        if previous.keeps_draws:
             raise Refusal("Only the last phase of a shared program may keep draws.")
-        joined = dataclasses.replace(phase, name=before.name, steps=int(before.steps) + int(phase.steps))
-        merged[-1] = (joined, int(before.steps) if phase.keeps_draws else 0)
+        joined = dataclasses.replace(phase, name=previous.name, steps=int(previous.steps) + int(phase.steps))
+        merged[-1] = (joined, int(previous.steps) if phase.keeps_draws else 0)
     return merged

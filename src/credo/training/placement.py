@@ -46,8 +46,8 @@ def place(members: int, over: str, lockstep: bool, mesh: Mesh | None = None) -> 
 def on_one_device(tree: Any) -> Any:
     """The tree without arrays that lie on several devices.
 
-    These spread the whole program over their devices: it rounds in another order than the same arrays do that were
-    read from a file, and what computes on the host has to run on one.
+    Such arrays spread every program that reads them over their devices: sums then round in another order than for the
+    same arrays read from a file, and a computation on the host must run on one device.
     """
 
     def gathered(x: Any) -> Any:

@@ -66,7 +66,7 @@ class Progress:
 
 
 def tracked(items: Iterable[T], name: str, total: int, size: Callable[[T], int]) -> Iterator[T]:
-    """The items, with a bar on a terminal that moves by the size of each when the next one is asked for.
+    """The items, with a bar on a terminal that advances by the size of each item after its use.
 
     Example:
         >>> list(tracked([slice(0, 2), slice(2, 3)], "rows", 3, lambda rows: rows.stop - rows.start))

@@ -1,4 +1,4 @@
-"""What a fit leaves behind while it runs: metrics of every step and the draws that are kept."""
+"""The record of a running fit: metrics of every step and the stored draws."""
 
 from pathlib import Path
 from typing import Any
@@ -18,30 +18,30 @@ class Record:
     """Metrics [member, step] and draws [member, draw, ...] of one phase, in pieces as blocks deliver them.
 
     Args:
-        place: the name under which draws are written when they are too many for memory; None is a nameless file.
+        path: the name of the file for draws that are too many for memory; None is a nameless file.
     """
 
-    def __init__(self, place: Path | None = None) -> None:
+    def __init__(self, path: Path | None = None) -> None:
         self.metrics: list[dict[str, np.ndarray]] = []
         self.draws: list[list[np.ndarray]] = []  # empty once there is a file
         self.treedef: Any = None
         self.stretch: Stretch | None = None  # the bytes of the file that the last `unsaved` counts on
         self.trouble = ""  # why the last draws could not be kept
-        self._place = place
+        self._stem = path
         self._file: DrawFile | None = None
         self._bytes = 0
         self._cleared = 0
         self._saved = 0
 
-    def add(self, metrics: dict[str, Any], draws: PyTree, num: int, kept: int, members: int) -> bool:
-        """Take `num` steps and `kept` draws of the first `members` members from a block's buffers.
+    def add(self, metrics: dict[str, Any], draws: PyTree, num: int, num_draws: int, members: int) -> bool:
+        """Take `num` steps and `num_draws` draws of the first `members` members from a block's buffers.
 
-        False where draws cannot be written: `trouble` says why, and the record is as it was before.
+        False where draws cannot be written: `trouble` says why, and the record is unchanged.
         """
         leaves, self.treedef = jax.tree.flatten(draws)
         try:
             # Slicing on the host: a slice on the device would compile a program for every length.
-            self._keep([np.asarray(x)[:members, :kept] for x in leaves])
+            self._keep([np.asarray(x)[:members, :num_draws] for x in leaves])
         except ArtifactError as error:
             self.trouble = str(error)
             return False
@@ -66,13 +66,13 @@ class Record:
 
     def _path(self) -> Path | None:
         """A phase that starts again writes another file: the last checkpoint still counts on the one before."""
-        return self._place and self._place.with_name(f"{self._place.name}-{self._cleared}.bin")
+        return self._stem and self._stem.with_name(f"{self._stem.name}-{self._cleared}.bin")
 
     def end_at(self, name: str) -> int:
         """Forget the metrics of the last block after the first step at which `name` was above 0 for every member.
 
-        How many steps there were from that one on, 0 where there was none. Blocks are as long as the machine is fast:
-        without the cut so would be the trace.
+        The number of steps from that one on, 0 where there was none. The length of blocks depends on the machine:
+        without the cut so would the length of the trace.
         """
         last = self.metrics[-1]
         reached = np.all(last[name] > 0, axis=0)
@@ -103,13 +103,13 @@ class Record:
 
     @property
     def steps(self) -> int:
-        """How many steps have left their numbers."""
+        """How many steps have been recorded."""
         return sum(next(iter(block.values())).shape[1] for block in self.metrics if block)
 
     def unsaved(self) -> dict[str, np.ndarray]:
-        """The arrays that came since the last call, under names that `restore` reads.
+        """The arrays since the last call, under names that `restore` reads.
 
-        Of draws in a file, which are safe there, only how many there are; `stretch` says which bytes of `file` are new.
+        Draws in a file are safe there: only their number is given, and `stretch` says which bytes of `file` are new.
         """
         new = slice(self._saved, len(self.metrics))
         metrics, draws = self.metrics[new], self.draws[new]
@@ -124,7 +124,7 @@ class Record:
         return arrays | {f"draw/{i}": np.concatenate(x, axis=1) for i, x in enumerate(zip(*draws))}
 
     def forget_saved(self) -> None:
-        """Let the next `unsaved` give everything: what was saved is gone."""
+        """Make the next `unsaved` give everything, because the saved files were removed."""
         self._saved = 0
         if self._file is not None:
             self._file.rewind_sync()

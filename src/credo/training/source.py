@@ -18,20 +18,20 @@ RANDOM_ROWS = jax.jit(random_rows, static_argnums=2)
 
 
 class Source:
-    """The training data of one fit: host arrays, and what the loop needs to know about them."""
+    """The training data of one fit: host arrays, their sizes, and how the loop reads them."""
 
     def __init__(self, model: Model, data: Any, stream: bool | None = None, capacity: int | None = None):
         inputs, targets, weight = _split(data)
         self.inputs = host_arrays(inputs)
         self.targets = host_targets(model.likelihood, targets)
         self.target_shape = tuple(np.shape(targets)[1:])
-        self.num_rows = self.given = len(self.targets)
-        self.kept: np.ndarray | None = None  # which of the given rows weigh something; None: all
+        self.num_rows = self.num_given = len(self.targets)
+        self.mask: np.ndarray | None = None  # which of the given rows have weight; None: all
         self._check_lengths()
         self.capacity = capacity or 0
         self.weight = _weights(weight, self.num_rows)
         if (self.weight == 0).any():
-            self._drop(self.weight > 0)
+            self._select(self.weight > 0)
         leaves = jax.tree.leaves(self.inputs)
         self.bytes = sum(x.nbytes for x in [*leaves, self.targets])
         mapped = any(is_mapped(x) for x in leaves)
@@ -52,10 +52,10 @@ class Source:
             if len(x) != self.num_rows:
                 raise InputError(f"Inputs have {len(x)} rows but targets have {self.num_rows}; they must agree.")
 
-    def _drop(self, keep: np.ndarray) -> None:
-        self.kept = keep
-        self.inputs = jax.tree.map(lambda x: x[keep], self.inputs)
-        self.targets, self.weight = self.targets[keep], self.weight[keep]
+    def _select(self, mask: np.ndarray) -> None:
+        self.mask = mask
+        self.inputs = jax.tree.map(lambda x: x[mask], self.inputs)
+        self.targets, self.weight = self.targets[mask], self.weight[mask]
         self.num_rows = len(self.targets)
 
     def on_device(self, sharding: Any = None) -> Batch:

@@ -14,7 +14,7 @@ from credo.errors import InputError, Refusal
 from credo.training.placement import Placement
 
 
-def given_start(start: Any, by_member: bool, first: Method, method: Method, model: Model, placement: Placement) -> Any:
+def start_values(start: Any, by_member: bool, first: Method, method: Method, model: Model, placement: Placement) -> Any:
     """Start variables, or a posterior, with the member axis; None for fresh ones.
 
     Args:
@@ -25,14 +25,14 @@ def given_start(start: Any, by_member: bool, first: Method, method: Method, mode
     """
     if start is None and not ask(model.network, PretrainedNetwork).pretrained:
         return None
-    given: Any
+    starts: Any
     if by_member:
-        given, count = start, jax.tree.leaves(start.params)[0].shape[0]
+        starts, count = start, jax.tree.leaves(start.params)[0].shape[0]
     elif isinstance(start, Posterior):
         if capability(start, CentredPosterior) is None:
             raise InputError(f"A {type(start).__name__} posterior has no single centre to start from; give its fit.")
-        given = start
-        count = given.members
+        starts = start
+        count = starts.members
     else:
         count = 1
     if method.members > 1 and count == 1 and first.several_starts:
@@ -44,8 +44,8 @@ def given_start(start: Any, by_member: bool, first: Method, method: Method, mode
         return None  # the adapter itself starts every member at the given weights
     if not by_member and not isinstance(start, Posterior):
         variables = start if isinstance(start, Variables) else Variables(start, {})
-        given = jax.tree.map(lambda x: np.asarray(x)[None], variables)
+        starts = jax.tree.map(lambda x: np.asarray(x)[None], variables)
     if count not in (1, placement.members):
         raise InputError(f"The start has {count} members but the method has {placement.members}; they must agree.")
     index = np.minimum(np.arange(placement.padded), count - 1)
-    return jax.tree.map(lambda x: np.asarray(x)[index], given)
+    return jax.tree.map(lambda x: np.asarray(x)[index], starts)

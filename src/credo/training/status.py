@@ -10,8 +10,8 @@ class Status:
     """Did the fit work? `outcome` is "finished", "interrupted", "stopped by a callback", "stopped by the
     disk" (it is full; what was drawn is kept) or "failed".
 
-    `ok` is False for failed fits alone. `notes` tell what happened on the way; `alarms` tell why the result may not be
-    worth believing, and are looked for when they are first read.
+    `ok` is False for failed fits alone. `notes` say what happened during the fit; `alarms` say why the result may be
+    wrong, and are computed when first read.
     """
 
     ok: bool
@@ -21,7 +21,7 @@ class Status:
 
     @staticmethod
     def of(outcome: str, notes: Iterable[str], find_alarms: Callable[[], tuple[str, ...]] = tuple) -> "Status":
-        """A status from the loop's outcome, everything there is to say, and where alarms come from."""
+        """A status from the loop's outcome, notes, and a function that computes the alarms."""
         return Status(outcome != "failed", outcome, tuple(dict.fromkeys(notes)), find_alarms)
 
     @cached_property

@@ -15,7 +15,7 @@ _SILENT = ContextVar("silent", default=False)
 
 @contextlib.contextmanager
 def unwarned() -> Iterator[None]:
-    """For code that tells alarms itself: fits inside say nothing, and do not look for what they would say."""
+    """For code that reports alarms itself: fits inside neither warn nor compute alarms."""
     token = _SILENT.set(True)
     try:
         yield
@@ -25,21 +25,21 @@ def unwarned() -> Iterator[None]:
 
 def not_converged(fit: Any) -> str | None:
     """Alarms about the convergence of chains and weighted draws, in one line; None where there are none."""
-    found = [str(alarm) for alarm in fit.alarms if alarm.id in IDS] if _has_draws(fit.posterior) else []
-    return " ".join(found) or None
+    alarms = [str(alarm) for alarm in fit.alarms if alarm.id in IDS] if _has_draws(fit.posterior) else []
+    return " ".join(alarms) or None
 
 
 def warn(fit: Any, stacklevel: int = 3, category: type[Warning] = ConvergenceWarning) -> None:
     """Warn of a fit that did not converge, as from the caller of the caller."""
     if _SILENT.get():
         return
-    said = not_converged(fit)
-    if said is not None:
-        warnings.warn(said, category, stacklevel=stacklevel)
+    sentence = not_converged(fit)
+    if sentence is not None:
+        warnings.warn(sentence, category, stacklevel=stacklevel)
 
 
 def _has_draws(posterior: Any) -> bool:
-    """Draws that were kept, and lie in memory: those on the disk are read once somebody asks for `status`."""
+    """Are there stored draws in memory? Those on disk are read only when `status` is."""
     from credo.core.capabilities import StoredPosterior, ask
 
     stored = ask(posterior, StoredPosterior)
