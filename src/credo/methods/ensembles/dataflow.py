@@ -1,4 +1,4 @@
-"""What reaches the kernels of a network: its inputs, other kernels, or activations that were masked just before."""
+"""Which kernels of a network see its inputs, other kernels, or activations masked just before."""
 
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ NOTHING: Tags = frozenset()
 
 
 class Flow(NamedTuple):
-    """What was found.
+    """How inputs and noise reach the kernels of a network.
 
     first: paths of kernels that see the inputs through no other kernel or embedding.
     masked: paths of kernels that see activations on which the network's own noise acts, with no kernel in between.
@@ -30,12 +30,11 @@ class Flow(NamedTuple):
 
 
 def flow(network: Network, variables: Variables, inputs: PyTree) -> Flow:
-    """Read a network's program, without running it, for how its kernels hang together.
+    """How the kernels of a network are connected, read from its program without running it.
 
     Tags (a parameter's path, the inputs, the noise) travel along the operations of the traced program. A contraction
-    of something that carries parameters alone with something that carries the inputs is a layer; what lies beyond it
-    carries no fresh noise. A network without inputs to trace through (a loop with an unknown end) shows less, never
-    something wrong: its kernels are then neither first nor masked.
+    of parameters alone with something that depends on the inputs is a layer; its result carries no fresh noise. Where
+    tracing ends (a loop of unknown length), kernels count as neither first nor masked: incomplete, never wrong.
     """
     if isinstance(network, Wrapper):
         network = network.unchanged  # random changes of its inputs are no masks
@@ -48,14 +47,14 @@ def flow(network: Network, variables: Variables, inputs: PyTree) -> Flow:
 
     words = jax.ShapeDtypeStruct((2,), "uint32")
     program = jax.make_jaxpr(call)(shapes, rows, words)
-    own = [frozenset({path}) for path in infos]
-    tags = [*own, *_all(shapes.state, NOTHING), *_all(rows, frozenset({INPUTS})), frozenset({NOISE})]
-    seen: dict[str, Tags] = {}
-    out = _walk(program.jaxpr, tags, seen)
-    kernels = {path: seen[path] for path, kind in infos.items() if kind == "kernel" and path in seen}
+    params = [frozenset({path}) for path in infos]
+    tags = [*params, *_all(shapes.state, NOTHING), *_all(rows, frozenset({INPUTS})), frozenset({NOISE})]
+    operands: dict[str, Tags] = {}
+    out = _walk(program.jaxpr, tags, operands)
+    kernels = {path: operands[path] for path, kind in infos.items() if kind == "kernel" and path in operands}
     layers = {path for path, kind in infos.items() if kind in ("kernel", "embedding")}
-    first = frozenset(path for path, met in kernels.items() if not met & layers)
-    masked = frozenset(path for path, met in kernels.items() if NOISE in met)
+    first = frozenset(path for path, tags in kernels.items() if not tags & layers)
+    masked = frozenset(path for path, tags in kernels.items() if NOISE in tags)
     return Flow(first, masked, any(NOISE in t or "<past noise>" in t for t in out))
 
 
@@ -76,54 +75,54 @@ def _all(tree: PyTree, tags: Tags) -> list[Tags]:
     return [tags] * len(jax.tree.leaves(tree))
 
 
-def _walk(jaxpr: Any, tags: list[Tags], seen: dict[str, Tags]) -> list[Tags]:
-    """Tags of a program's results; what meets each parameter in a contraction is added to `seen`."""
-    known: dict[Any, Tags] = dict(zip(jaxpr.invars, tags))
+def _walk(jaxpr: Any, tags: list[Tags], operands: dict[str, Tags]) -> list[Tags]:
+    """Tags of a program's results; `operands` collects what each parameter is contracted with."""
+    env: dict[Any, Tags] = dict(zip(jaxpr.invars, tags))
 
-    def of(x: Any) -> Tags:
-        return NOTHING if isinstance(x, Literal) else known.get(x, NOTHING)
+    def read(x: Any) -> Tags:
+        return NOTHING if isinstance(x, Literal) else env.get(x, NOTHING)
 
     for equation in jaxpr.eqns:
-        given = [of(x) for x in equation.invars]
-        results = _inside(equation, given, seen) if equation.primitive.name not in CONTRACTIONS else None
+        arguments = [read(x) for x in equation.invars]
+        results = _inside(equation, arguments, operands) if equation.primitive.name not in CONTRACTIONS else None
         if results is None:
-            results = [_contract(given, seen) if equation.primitive.name in CONTRACTIONS else _union(given)]
+            results = [_contract(arguments, operands) if equation.primitive.name in CONTRACTIONS else _union(arguments)]
             results *= len(equation.outvars)
-        known |= dict(zip(equation.outvars, results))
-    return [of(x) for x in jaxpr.outvars]
+        env |= dict(zip(equation.outvars, results))
+    return [read(x) for x in jaxpr.outvars]
 
 
-def _union(given: list[Tags]) -> Tags:
-    return frozenset().union(*given)
+def _union(tags: list[Tags]) -> Tags:
+    return frozenset().union(*tags)
 
 
-def _contract(given: list[Tags], seen: dict[str, Tags]) -> Tags:
-    left, right = given[:2]
+def _contract(arguments: list[Tags], operands: dict[str, Tags]) -> Tags:
+    left, right = arguments[:2]
     for weight, other in ((left, right), (right, left)):
         paths = weight - {INPUTS, NOISE}
         if paths and INPUTS not in weight and INPUTS in other:
-            seen |= {path: seen.get(path, NOTHING) | other for path in paths}
+            operands |= {path: operands.get(path, NOTHING) | other for path in paths}
             past = {"<past noise>"} if NOISE in left | right else set()
             return (left | right) - {NOISE} | past
     return left | right
 
 
-def _inside(equation: Any, given: list[Tags], seen: dict[str, Tags]) -> list[Tags] | None:
-    """Results of an operation that is a program itself, None where it is none or takes other arguments."""
+def _inside(equation: Any, arguments: list[Tags], operands: dict[str, Tags]) -> list[Tags] | None:
+    """Tags of the results of an operation that calls a program; None where it calls none or has other arguments."""
     inner: Any = None
     for name in ("jaxpr", "call_jaxpr", "fun_jaxpr"):
         inner = equation.params.get(name, inner)
     if inner is None:
         return None
     jaxpr = inner.jaxpr if isinstance(inner, ClosedJaxpr) else inner
-    if len(jaxpr.invars) != len(given):
+    if len(jaxpr.invars) != len(arguments):
         return None
-    results = _walk(jaxpr, given, seen)
+    results = _walk(jaxpr, arguments, operands)
     if equation.primitive.name == "scan":
-        # What a step carries to the next is an argument there: once more with it.
+        # A step's carry is an argument of the next step: walk again with its tags.
         first, carried = equation.params["num_consts"], equation.params["num_carry"]
         for _ in range(2):
             for i in range(carried):
-                given[first + i] |= results[i]
-            results = _walk(jaxpr, given, seen)
+                arguments[first + i] |= results[i]
+            results = _walk(jaxpr, arguments, operands)
     return results

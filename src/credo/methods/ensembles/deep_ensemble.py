@@ -18,7 +18,7 @@ from credo.errors import InputError, Refusal
 from credo.methods.ensembles.early_stopping import EarlyStopping
 from credo.methods.points.map import MAP, PointState
 
-# P(Poisson(1) ≤ k): a weight is the number of these that lie below a uniform number.
+# P(Poisson(1) ≤ k): a weight is the number of these at or below a uniform number.
 POISSON = np.cumsum(np.exp(-1.0) / np.cumprod([1, *range(1, 11)])).astype(np.float32)
 
 
@@ -38,7 +38,7 @@ class DeepEnsemble(MAP):
     input in the data, and the rows count half each: the smoothed loss is ½(ℓ(x) + ℓ(x')). With `bootstrap` row n of a
     member weighs w_n ~ Poisson(1), drawn once: θ* = argmax log p(θ) + Σ_n w_n log p(y_n | x_n, θ), and N stays N.
     With `held_out` every member keeps rows of its own from training and stops where it predicts them best
-    (`EarlyStopping`): a member that would know its rows by heart is sure of them and of all others.
+    (`EarlyStopping`): a member that memorises its rows is overconfident everywhere.
     Lakshminarayanan, Pritzel and Blundell (2017), Simple and scalable predictive uncertainty estimation.
 
     Args:
@@ -46,7 +46,7 @@ class DeepEnsemble(MAP):
         adversarial: ε, the size of the step as a share of each input's range (0.01 in the paper); None: no such step.
         bootstrap: each member sees its own resampled rows.
         held_out: share of the rows that each member does not learn from; None: it does not stop early.
-        aside: how much of that tells nothing, and can be asked about later; the rest tells when to stop.
+        aside: part of that share which stays unseen, to judge the member later; the rest decides when to stop.
         units: as in `EarlyStopping`, a number for each row; rows of one number are held out together.
         learning_rate, optimiser, schedule: as in `MAP`.
 
@@ -112,7 +112,7 @@ class DeepEnsemble(MAP):
 def spans(data: Batch) -> PyTree:
     """max − min of every entry of the inputs, over rows that count (the first rows, where data is streamed)."""
 
-    def one(x: jax.Array) -> jax.Array:
+    def span(x: jax.Array) -> jax.Array:
         if not jnp.issubdtype(x.dtype, jnp.inexact):
             raise Refusal(
                 f"Adversarial steps need real-valued inputs to move along, got {x.dtype}: use adversarial=None."
@@ -120,7 +120,7 @@ def spans(data: Batch) -> PyTree:
         counts = (data.weight > 0).reshape(-1, *[1] * (x.ndim - 1))
         return jnp.where(counts, x, -jnp.inf).max(0) - jnp.where(counts, x, jnp.inf).min(0)
 
-    return jax.tree.map(one, data.inputs)
+    return jax.tree.map(span, data.inputs)
 
 
 def with_adversaries(
@@ -142,13 +142,13 @@ def with_adversaries(
 def resampled(seed: jax.Array, batch: Batch) -> Batch:
     """The batch with every row's weight times its Poisson(1) number."""
     weight = batch.weight * bootstrap_weights(seed, batch.row_numbers)
-    # `Batch.total` divides by the rows that weigh something; those that were drawn zero times are rows of M, too.
-    kept = (weight > 0).sum() / jnp.maximum(batch.num_rows, 1)
-    return batch._replace(weight=weight * kept)
+    # `Batch.total` divides by the rows of positive weight; M counts those that were drawn zero times, too.
+    share = (weight > 0).sum() / jnp.maximum(batch.num_rows, 1)
+    return batch._replace(weight=weight * share)
 
 
 def bootstrap_weights(seed: jax.Array, rows: jax.Array) -> jax.Array:
-    """w_n ~ Poisson(1) [n], a pure function of the seed [2] and of the rows' numbers: nothing needs keeping."""
+    """w_n ~ Poisson(1) [n], a pure function of the seed [2] and of the row numbers."""
     hashed = mix(mix(rows.astype(jnp.uint32) + seed[0]) ^ seed[1])
     uniform = (hashed >> 8).astype(jnp.float32) / 2**24
     return (uniform[:, None] >= POISSON).sum(1).astype(jnp.float32)

@@ -22,34 +22,33 @@ SHARE = 0.3  # of a budget, where something follows
 
 @struct
 class StoppedState(PointState):
-    """Also which rows are held out, how well they fare, and the point where they fared best."""
+    """Also the held-out rows, their score, and the point where it was best."""
 
-    held: jax.Array = leaf(default=None)  # [rows on the device] bool: those that tell when to stop
-    aside: jax.Array = leaf(default=None)  # likewise: those that tell nothing
+    held: jax.Array = leaf(default=None)  # [rows on the device] bool: those that decide when to stop
+    aside: jax.Array = leaf(default=None)  # likewise: those that stay unseen
     score: jax.Array = leaf(default=None)  # held-out log likelihood (or −squared error) of a row, over about one epoch
     seen: jax.Array = leaf(default=None)  # weight of the scores in that average
     best: PyTree = leaf(default=None)
     best_network: PyTree = leaf(default=None)
     best_score: jax.Array = leaf(default=None)
-    since: jax.Array = leaf(default=None)  # steps since then
+    since: jax.Array = leaf(default=None)  # steps since the best score
 
 
 @struct
 class EarlyStopping(MAP):
     """MAP on most rows, ended where the held-out log likelihood stops rising; the best point is kept.
 
-    Real targets are scored with the noise that suits them best: max_σ Σ log N(y; m, σ²) falls with the squared error
-    alone. The noise of a point that is being optimised is too small long before its mean is as good as it gets, and a
-    chain mends the noise much sooner than the mean. Where nothing follows, `by="density"` scores the noise, too.
+    Real targets are scored under the best noise: max_σ Σ log N(y; m, σ²) depends on the squared error alone. While a
+    point is optimised its noise becomes too small long before its mean is at its best, and a chain corrects the noise
+    much sooner than the mean. Where no chain follows, `by="density"` scores the noise, too.
 
-    Each member holds out rows of its own. Their scores are read off the batches as they come by, averaged over
-    about one epoch, at no extra cost. A member that has not improved for `patience` of the longest run stands still;
-    the phase ends when all do. Prechelt (1998), Early stopping — but when?
+    Each member holds out other rows. Their scores come from the training batches, averaged over about one epoch, at no
+    extra cost. A member that has not improved for `patience` of the longest run stops; the phase ends when all have.
+    Prechelt (1998), Early stopping — but when?
 
     Args:
-        held_out: share of the rows that tell when to stop.
-        aside: share of the rows that are kept from training and tell nothing: what a member says of them later is no
-            better for having been looked at.
+        held_out: share of the rows that decide when to stop.
+        aside: share of the rows that neither train a member nor decide when it stops: its scores on them are unbiased.
         by: "mean" or "density", what is scored of real targets.
         units: a number for each row, where rows of one number are held out together: copies of one row, groups. None:
             every row by itself.
@@ -101,24 +100,24 @@ class EarlyStopping(MAP):
         self, noise: PyTree, model: Model, phase: Phase, state: PointState, batch: Batch
     ) -> tuple[PointState, Info]:
         assert isinstance(state, StoppedState)
-        places = batch.row_numbers
-        known = state.held.shape[0]  # rows beyond those that the start could see are never held out
-        places, real = jnp.minimum(places, known - 1), (places < known) & (batch.weight > 0)
-        held = real & state.held[places]
-        kept = batch._replace(weight=jnp.where(held | (real & state.aside[places]), 0.0, batch.weight))
+        rows = batch.row_numbers
+        num_rows = state.held.shape[0]  # rows beyond those that the start saw are never held out
+        rows, valid = jnp.minimum(rows, num_rows - 1), (rows < num_rows) & (batch.weight > 0)
+        held = valid & state.held[rows]
+        training = batch._replace(weight=jnp.where(held | (valid & state.aside[rows]), 0.0, batch.weight))
 
         def loss(values: PyTree) -> tuple[jax.Array, tuple[PyTree, jax.Array]]:
             variables = Variables(state.layout.unravel(values), state.network)  # type: ignore[union-attr]
             outputs, network = model.outputs(variables, batch.inputs, key=noise, train=True)
             likelihood, params = model.likelihood, model.complete(variables.params)["likelihood"]
             per_row = likelihood.log_prob(params, outputs, batch.targets)
-            total = (model.log_prior(variables.params) + kept.total(per_row)) / model.temperature
+            total = (model.log_prior(variables.params) + training.total(per_row)) / model.temperature
             if likelihood.kind == "real" and self.by == "mean":
                 per_row = -jnp.square(likelihood.mean(params, outputs) - batch.targets).sum(-1)
             return -total / batch.num_data, (network, per_row)
 
-        (value, (network, fared)), gradient = jax.value_and_grad(loss, has_aux=True)(state.values)
-        score, seen = self._score(state, batch, held, fared)
+        (value, (network, scores)), gradient = jax.value_and_grad(loss, has_aux=True)(state.values)
+        score, seen = self._score(state, batch, held, scores)
         better = (seen > 0) & (score > state.best_score)
         best, best_network, best_score = jax.tree.map(
             lambda new, old: jnp.where(better, new, old),
@@ -150,31 +149,29 @@ class EarlyStopping(MAP):
 
     def point(self, model: Model, state: PointState) -> Variables:
         assert isinstance(state, StoppedState)
-        found = jnp.isfinite(state.best_score)
+        improved = jnp.isfinite(state.best_score)
         values, network = jax.tree.map(
-            lambda a, b: jnp.where(found, a, b), (state.best, state.best_network), (state.values, state.network)
+            lambda a, b: jnp.where(improved, a, b), (state.best, state.best_network), (state.values, state.network)
         )
         return Variables(state.layout.unravel(values), network)  # type: ignore[union-attr]
 
 
 def held_rows(key: jax.Array, share: Any, aside: Any, units: Any, data: Batch) -> tuple[jax.Array, jax.Array]:
-    """Which rows are held out, and which are put aside: shares of them by lot, where rows of one unit draw one lot.
+    """Which rows are held out, and which are put aside: random shares, where rows of one unit go together.
 
-    At least one row is learned from, were it that a unit is cut.
+    At least one row is left for training, even where that splits a unit.
     """
     rows = data.weight.shape[0]
     lots = jax.random.uniform(key, (rows,))
     if units is not None:
-        known = min(rows, units.shape[0])
-        lots = lots.at[:known].set(lots[jnp.clip(units[:known], 0, rows - 1)])
+        count = min(rows, units.shape[0])
+        lots = lots.at[:count].set(lots[jnp.clip(units[:count], 0, rows - 1)])
     lots = jnp.where(data.weight > 0, lots, 2.0)
 
-    def lowest(count: jax.Array) -> jax.Array:
-        count = jnp.clip(jnp.round(count), 1, LARGEST).astype(jnp.int32)
-        whole_number, cut = lots <= jnp.sort(lots)[count - 1], lots.argsort().argsort() < count
-        return jnp.where((whole_number & (data.weight > 0)).sum() < data.num_rows, whole_number, cut) & (
-            data.num_rows > 1
-        )
+    def lowest(target: jax.Array) -> jax.Array:
+        count = jnp.clip(jnp.round(target), 1, LARGEST).astype(jnp.int32)
+        by_unit, cut = lots <= jnp.sort(lots)[count - 1], lots.argsort().argsort() < count
+        return jnp.where((by_unit & (data.weight > 0)).sum() < data.num_rows, by_unit, cut) & (data.num_rows > 1)
 
     held = lowest(share * data.num_rows)
     return held, jnp.where(aside > 0, lowest((share + aside) * data.num_rows) & ~held, False)

@@ -61,7 +61,7 @@ class MCDropout(Method):
         rate: π, the share that is masked; None: that of the network's own dropout layers, else 0.1.
         masks: "weights" masks the input rows of kernels, one mask for a batch (any network whose kernels say where
             their inputs lie); "activations" lets the network's own dropout layers mask, row by row; "auto" takes
-            these where there are some.
+            those where the network has some.
         inputs: also mask the rows that see the network's inputs (for "weights").
         concrete: learn a rate for every kernel, by relaxed masks (Gal, Hron and Kendall, 2017); `rate` is the start.
         learning_rate: size of the optimiser's steps; fades to a tenth over the second half of the fit, whose iterates
@@ -100,12 +100,12 @@ class MCDropout(Method):
         return (Phase("optimise", steps, "random"),)
 
     # ------------------------------------------------------------------ what is masked
-    def _way(self, model: Model, variables: Variables, inputs: PyTree, found: Flow) -> str:
-        able = found.noisy and model.fixed is None and capability(model.network, MaskedNetwork) is not None
+    def _way(self, model: Model, variables: Variables, inputs: PyTree, traced: Flow) -> str:
+        able = traced.noisy and model.fixed is None and capability(model.network, MaskedNetwork) is not None
         if self.masks == "weights" or (self.masks == "auto" and (self.concrete or not able)):
             return "weights"
         if not able:
-            why = "masks held layers, too" if found.noisy else "has no dropout layers that act"
+            why = "masks held layers, too" if traced.noisy else "has no dropout layers that act"
             raise Refusal(f'{type(model.network).__name__} {why}; use masks="weights".')
         if not masks_reach(model.network, variables, inputs):
             raise Refusal(
@@ -114,27 +114,27 @@ class MCDropout(Method):
             )
         return "activations"
 
-    def _rows(self, model: Model, params: PyTree, way: str, found: Flow) -> Rows:
+    def _rows(self, model: Model, params: PyTree, way: str, traced: Flow) -> Rows:
         infos = jax.tree.leaves(model.network.info(model.complete(params)["network"]), is_leaf=is_info)
         free = {path_string(path) for path, _ in jax.tree_util.tree_flatten_with_path(params["network"])[0]}
         kernels = [i for i in infos if i.kind == "kernel" and i.input_axis is not None and i.path in free]
         if way == "activations":
-            return tuple((i.path, i.input_axis) for i in kernels if i.path in found.masked)
-        return tuple((i.path, i.input_axis) for i in kernels if self.inputs or i.path not in found.first)
+            return tuple((i.path, i.input_axis) for i in kernels if i.path in traced.masked)
+        return tuple((i.path, i.input_axis) for i in kernels if self.inputs or i.path not in traced.first)
 
     def _rate(self, network: Any, way: str) -> Any:
         if way == "weights":
             return RATE if self.rate is None else self.rate
-        told = {r for r in (ask(network, DropoutNetwork).dropout_rates or ()) if r > 0}
-        if len(told) > 1:
+        rates = {r for r in (ask(network, DropoutNetwork).dropout_rates or ()) if r > 0}
+        if len(rates) > 1:
             raise Refusal(
-                f"The network's dropout layers have the rates {sorted(told)}, and which of them belongs to which "
+                f"The network's dropout layers have the rates {sorted(rates)}, and which of them belongs to which "
                 'kernel is not known; give them one rate, or use masks="weights".'
             )
-        if bool(told) == (self.rate is not None):
-            advice = "leave rate=None" if told else "give that rate, which its layers do not tell"
+        if bool(rates) == (self.rate is not None):
+            advice = "leave rate=None" if rates else "give that rate, which its layers do not tell"
             raise InputError(f"The network masks its own activations, at a rate of its own: {advice}.")
-        return told.pop() if told else self.rate
+        return rates.pop() if rates else self.rate
 
     def _rates(self, model: Model, state: DropoutState, logits: PyTree) -> dict[str, jax.Array]:
         """π by path of the masked kernels."""
@@ -144,10 +144,10 @@ class MCDropout(Method):
 
     # ------------------------------------------------------------------ the fit
     def init(self, key: jax.Array, model: Model, variables: Variables, data: Batch) -> DropoutState:
-        whole = Variables(model.complete(variables.params)["network"], variables.state)
-        found = flow(model.network, whole, data.inputs)
-        way = self._way(model, whole, data.inputs, found)
-        rows = self._rows(model, variables.params, way, found)
+        full = Variables(model.complete(variables.params)["network"], variables.state)
+        traced = flow(model.network, full, data.inputs)
+        way = self._way(model, full, data.inputs, traced)
+        rows = self._rows(model, variables.params, way, traced)
         rate = jnp.asarray(self._rate(model.network, way), jnp.float32)
         logits = {name: jnp.log(rate / (1 - rate)) for name, _ in rows} if self.concrete else {}
         parts = {"logits": logits, "params": variables.params}
@@ -155,12 +155,12 @@ class MCDropout(Method):
         values = layout.ravel(parts)
         zero = jnp.zeros((), jnp.int32)
         memory = optimiser(self.optimiser).init(values)
-        infos = jax.tree.leaves(model.network.info(whole.params), is_leaf=is_info)
+        infos = jax.tree.leaves(model.network.info(full.params), is_leaf=is_info)
         blind = all(i.kind != "kernel" or i.input_axis is None for i in infos)
         return DropoutState(zero, values, values, zero, memory, variables.state, way, rows, blind, layout)
 
     def noise(self, key: jax.Array, model: Model, phase: Phase, state: DropoutState) -> PyTree:
-        """A uniform number for every row that may be masked, and a key for what the network draws itself."""
+        """A uniform number for every row that may be masked, and a key for random layers."""
         key_rows, key_net = jax.random.split(key)
         weights = state.layout.unravel(state.values)["params"]["network"]  # type: ignore[union-attr]
         units = num_units(weights, state.rows)
@@ -210,30 +210,31 @@ class MCDropout(Method):
 
     def _log_prior(self, model: Model, params: PyTree, rates: dict, masks: dict, rows: Rows) -> jax.Array:
         """E_q[log p(θ)]: closed form where the prior of the weights is Gaussian, else at the drawn weights."""
-        whole = model.complete(params)
-        bound = model.prior.bind(model.network.info(whole["network"]), whole["prior"])
-        rest = model.prior.log_hyperprior(whole["prior"]) + model.likelihood.log_prior(whole["likelihood"])
+        full = model.complete(params)
+        bound = model.prior.bind(model.network.info(full["network"]), full["prior"])
+        rest = model.prior.log_hyperprior(full["prior"]) + model.likelihood.log_prior(full["likelihood"])
         moments = ask(bound, GaussianDistribution).gaussian()
         if moments is None:
-            return rest + bound.log_prob(with_masks(whole["network"], masks, rows))
+            return rest + bound.log_prob(with_masks(full["network"], masks, rows))
 
-        def one(path: Any, w: jax.Array, mean: jax.Array, std: jax.Array) -> jax.Array:
+        def log_prior(path: Any, w: jax.Array, mean: jax.Array, std: jax.Array) -> jax.Array:
             rate = rates.get(path_string(path), 0.0)
-            kept, gone = (jax.scipy.stats.norm.logpdf(x, mean, std).sum() for x in (w / (1 - rate), jnp.zeros_like(w)))
-            return (1 - rate) * kept + rate * gone
+            values = (w / (1 - rate), jnp.zeros_like(w))
+            unmasked, masked = (jax.scipy.stats.norm.logpdf(x, mean, std).sum() for x in values)
+            return (1 - rate) * unmasked + rate * masked
 
-        each = jax.tree_util.tree_map_with_path(one, whole["network"], *moments)
-        return rest + sum(jax.tree.leaves(each), jnp.zeros(()))
+        terms = jax.tree_util.tree_map_with_path(log_prior, full["network"], *moments)
+        return rest + sum(jax.tree.leaves(terms), jnp.zeros(()))
 
     def point(self, model: Model, state: DropoutState) -> Variables:
         return Variables(state.layout.unravel(state.average)["params"], state.network)  # type: ignore[union-attr]
 
     def posterior(self, model: Model, state: DropoutState, draws: PyTree) -> WeightDropout | ActivationDropout:
-        def one(state: DropoutState) -> tuple[PyTree, PyTree, PyTree]:
+        def parts_of(state: DropoutState) -> tuple[PyTree, PyTree, PyTree]:
             parts = state.layout.unravel(state.average)  # type: ignore[union-attr]
             return parts["params"], self._rates(model, state, parts["logits"]), state.network
 
-        params, rates, network = jax.vmap(one)(state)
+        params, rates, network = jax.vmap(parts_of)(state)
         if state.way == "activations":
             return ActivationDropout(params, network)
         return WeightDropout(params, rates, network, state.rows)

@@ -17,14 +17,14 @@ from credo.errors import InputError
 from credo.methods.points.optimise import descend, fade, optimiser
 from credo.posteriors import LowRank
 
-FLOOR = 1e-8  # of a standard deviation: where iterates stand still there is still a density
+FLOOR = 1e-8  # of a standard deviation: constant iterates have a density, too
 
 
 @struct
 class SwagState:
-    """The point, the optimiser's memory, and what the snapshots were.
+    """The point, the optimiser's memory, and the moments of the snapshots.
 
-    mean, square: running mean and sum of squared deviations (Welford's, which loses no digits); last: the deviations of
+    mean, square: running mean and sum of squared deviations (Welford's stable update); last: the deviations of
     the last K snapshots from the running mean [K, …]; count: snapshots; tick: steps of the averaging phase.
     """
 
@@ -52,12 +52,12 @@ class SWAG(Method):
     posterior is Gaussian. Noise that is "learned" is a point; batch statistics are those of the last step.
 
     Args:
-        learning_rate: of the first phase, whose steps are the user's; halts at 0 by a cosine over its second half.
+        learning_rate: of the first phase, whose steps are the user's; decays to 0 by a cosine over its second half.
         averaging_rate: constant, of the second phase.
         averaging_steps: steps of the second phase.
-        averaging_rows: rows of a gradient in the second phase, at most: batches are cut down to so many at random.
+        averaging_rows: rows of a gradient in the second phase, at most: larger batches are subsampled.
         every: steps between snapshots.
-        rank: K, deviations that are kept.
+        rank: K, stored deviations.
         optimiser: "adam", "rmsprop", "momentum" or "sgd", of the first phase.
         averaging_optimiser: of the second phase; plain "sgd" is the paper's, and needs a rate that fits the problem.
 
@@ -110,7 +110,7 @@ class SWAG(Method):
         averaging = phase.name == "average"
         key, key_rows = jax.random.split(noise)
         if averaging:
-            batch = self._some(key_rows, batch)
+            batch = self._subsample(key_rows, batch)
 
         def loss(values: PyTree) -> tuple[jax.Array, PyTree]:
             variables = Variables(state.layout.unravel(values), state.network)  # type: ignore[union-attr]
@@ -125,26 +125,26 @@ class SWAG(Method):
         state = dataclasses.replace(state, step=state.step + 1, values=values, memory=memories, network=network)
         return self._snapshot(state) if averaging else state, Info({"loss": value})
 
-    def _some(self, key: jax.Array, batch: Batch) -> Batch:
-        """At most `averaging_rows` of the rows: on the full batch iterates stand still and are no distribution."""
+    def _subsample(self, key: jax.Array, batch: Batch) -> Batch:
+        """At most `averaging_rows` of the rows: on the full batch the iterates would converge to a point."""
         rows = batch.weight.shape[0]
         if rows <= self.averaging_rows:
             return batch
-        # Padded rows come last in this order, so that every cut has as many real ones as there are.
+        # Padded rows come last in this order, so that none is taken before a real one.
         order = jnp.argsort(jax.random.uniform(key, (rows,)) + (batch.weight == 0))[: self.averaging_rows]
         inputs, targets, weight = take((batch.inputs, batch.targets, batch.weight), order)
         return Batch(inputs, targets, weight, batch.num_data)
 
     def _snapshot(self, state: SwagState) -> SwagState:
-        """Every `every` steps, the moments and the last deviations with this iterate among them."""
-        taken = (state.tick + 1) % self.every == 0
-        count = state.count + taken
-        share = jnp.where(taken, 1.0 / jnp.maximum(count, 1), 0.0)
+        """Every `every` steps, add this iterate to the moments and the last deviations."""
+        due = (state.tick + 1) % self.every == 0
+        count = state.count + due
+        share = jnp.where(due, 1.0 / jnp.maximum(count, 1), 0.0)
         mean = jax.tree.map(lambda m, v: m + share * (v - m), state.mean, state.values)
         square = jax.tree.map(
-            lambda s, m, new, v: s + taken * (v - m) * (v - new), state.square, state.mean, mean, state.values
+            lambda s, m, new, v: s + due * (v - m) * (v - new), state.square, state.mean, mean, state.values
         )
-        slot = jnp.where(taken, (count - 1) % self.rank, self.rank)  # beyond the end nothing is written
+        slot = jnp.where(due, (count - 1) % self.rank, self.rank)  # beyond the end nothing is written
         last = jax.tree.map(lambda d, v, m: d.at[slot].set(v - m, mode="drop"), state.last, state.values, mean)
         return dataclasses.replace(state, mean=mean, square=square, last=last, count=count, tick=state.tick + 1)
 
@@ -152,24 +152,24 @@ class SWAG(Method):
         return Variables(state.layout.unravel(state.mean), state.network)  # type: ignore[union-attr]
 
     def posterior(self, model: Model, state: SwagState, draws: PyTree) -> LowRank:
-        def one(state: SwagState) -> tuple[PyTree, PyTree, PyTree]:
+        def moments(state: SwagState) -> tuple[PyTree, PyTree, PyTree]:
             spread = jax.tree.map(lambda s: jnp.sqrt(0.5 * s / jnp.maximum(state.count, 1)), state.square)
             std = jax.tree.map(lambda s: jnp.maximum(s, FLOOR), spread)
-            kept = jnp.minimum(state.count, self.rank)
-            size = 1 / jnp.sqrt(2.0 * jnp.maximum(kept - 1, 1))
+            stored = jnp.minimum(state.count, self.rank)
+            size = 1 / jnp.sqrt(2.0 * jnp.maximum(stored - 1, 1))
             columns = jax.tree.map(lambda d, s: size * d / s, state.last, std)
             unravel = state.layout.unravel  # type: ignore[union-attr]
             factor = jax.tree.map(lambda w: jnp.moveaxis(w, 0, -1), jax.vmap(unravel)(columns))
             return unravel(state.mean), unravel(std), factor
 
-        parts = jax.vmap(one)(state)
+        parts = jax.vmap(moments)(state)
         point = "likelihood" if model.likelihood.point else ""
         mean, std, factor = ({k: v for k, v in tree.items() if k != point} for tree in parts)
         points = {k: v for k, v in parts[0].items() if k == point}
         return LowRank(mean, std, factor, points, state.network)
 
     def smaller_step(self, factor: float = 0.1) -> "SWAG":
-        """Both learning rates: which of them was too large is not known."""
+        """Lower both learning rates: either may have been too large."""
         rates = factor * self.learning_rate, factor * self.averaging_rate
         return dataclasses.replace(self, learning_rate=rates[0], averaging_rate=rates[1])
 
