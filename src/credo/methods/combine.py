@@ -213,5 +213,4 @@ def refine(method: Any, sampler: str = "hamiltonian", refinement: int = 5, **set
 
     if type(method) is not BayesByBackprop:
         raise InputError(f"refine expects credo.methods.BayesByBackprop(…), got {type(method).__name__}.")
-    taken = field_values(method)
-    return VIS(**taken, sampler=sampler, refinement=refinement, **settings)
+    return VIS(**field_values(method), sampler=sampler, refinement=refinement, **settings)

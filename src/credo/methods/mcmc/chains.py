@@ -1,5 +1,6 @@
-"""What all Markov chains on the full batch share: one state, window adaptation as ordinary steps, and draws."""
+"""The base of all Markov chains on the full batch: one state, window adaptation as ordinary steps, and draws."""
 
+import dataclasses
 from abc import abstractmethod
 from typing import Any
 
@@ -24,11 +25,11 @@ MASSES = ("diagonal", "dense", "identity")
 
 @struct
 class ChainState:
-    """Where a chain is, how it moves, and what it has learned about how to move."""
+    """A chain: its position, step size, mass and adaptation."""
 
     chain: Any = leaf()  # BlackJAX's state: position, log density and, where a kernel needs it, gradient or momentum
     step_size: jax.Array = leaf()
-    inverse_mass: jax.Array = leaf()  # the covariance of the posterior as far as it is known, [P] or [P, P]
+    inverse_mass: jax.Array = leaf()  # the estimated covariance of the posterior, [P] or [P, P]
     adaptation: PyTree = leaf()  # (step size, mass matrix or (), windows [warmup, 2], step); () without warm-up
     network: PyTree = leaf()
     layout: Layout | None = None
@@ -36,12 +37,11 @@ class ChainState:
 
 @struct
 class ChainMethod(Method):
-    """Base of the Markov chains on the full batch. A subclass says how a chain starts and one transition.
+    """Base of the Markov chains on the full batch. A subclass defines `start` and `transition`.
 
     Warm-up runs the three-stage windows of Stan (step size; step size and mass in doubling windows; step size). They
-    are ordinary steps that share one program with sampling: a counter in the state tells when the warm-up is over. With
-    mass="identity" only the step size is learned: a mass from a chain that is still on its way to where the posterior
-    has its mass makes it go there more slowly.
+    are ordinary steps that share one program with sampling: a counter in the state says when the warm-up is over. With
+    mass="identity" only the step size is learned: a mass estimated before a chain is in the typical set slows it down.
     """
 
     step_size: float | None = leaf(default=None)
@@ -78,7 +78,7 @@ class ChainMethod(Method):
 
     def _log_density(self, model: Model, state_or_layout: Any, network: PyTree, batch: Batch) -> Any:
         def log_density(position: PyTree) -> jax.Array:
-            # Accelerators round factors of matrix products to ten bits where nobody objects; energies need all 24.
+            # Accelerators round factors of matrix products to ten bits by default; energies need all 24.
             with jax.default_matmul_precision("float32"):
                 return model.log_joint(Variables(state_or_layout.unravel(position), network), batch)[0]
 
@@ -89,7 +89,7 @@ class ChainMethod(Method):
         """BlackJAX's state of a chain that starts at these parameters."""
 
     def _tuner(self, dims: int) -> tuple[Any, Any, Any]:
-        """(init, update, final) of the step size: dual averaging to the acceptance that is aimed at."""
+        """(init, update, final) of the step size: dual averaging to the target acceptance."""
         return dual_averaging_adaptation(self.target_acceptance)
 
     def init(self, key: jax.Array, model: Model, variables: Variables, data: Batch) -> ChainState:
@@ -112,7 +112,7 @@ class ChainMethod(Method):
         """One transition of the kernel: BlackJAX's new state, and what `metrics` and the warm-up need of it."""
 
     def metrics(self, chain: Any, info: Any) -> dict[str, jax.Array]:
-        """What the trace keeps of a transition."""
+        """What the trace stores of a transition."""
         return {"log_density": chain.logdensity, "acceptance": info.acceptance_rate}
 
     def step(
@@ -121,9 +121,7 @@ class ChainMethod(Method):
         log_density = self._log_density(model, state.layout, state.network, batch)
         chain, info = self.transition(noise, log_density, state)
         metrics = self.metrics(chain, info) | {"step_size": state.step_size}
-        new = ChainState(
-            chain, state.step_size, state.inverse_mass, state.adaptation, state.network, state.layout
-        )  # fmt: skip
+        new = dataclasses.replace(state, chain=chain)
         if self.warmup:
             warming = state.adaptation[-1] < self.warmup
             new = jax.lax.cond(warming, self._adapt, lambda s, _: s, new, info.acceptance_rate)
@@ -145,9 +143,8 @@ class ChainMethod(Method):
             inverse = jnp.where(ends, mass.inverse_mass_matrix, inverse)
         last = count + 1 == windows.shape[0]
         step_size = jnp.where(last, final(tuned), jnp.exp(tuned.log_step_size))
-        return ChainState(
-            state.chain, step_size, inverse, (tuned, mass, windows, count + 1), state.network, state.layout
-        )
+        adaptation = (tuned, mass, windows, count + 1)
+        return dataclasses.replace(state, step_size=step_size, inverse_mass=inverse, adaptation=adaptation)
 
     def point(self, model: Model, state: ChainState) -> Variables:
         return Variables(state.layout.unravel(state.chain.position), state.network)  # type: ignore[union-attr]
@@ -159,3 +156,11 @@ class ChainMethod(Method):
 def num_dims(position: PyTree) -> int:
     """How many numbers a position holds."""
     return sum(int(np.prod(x.shape)) for x in jax.tree.leaves(position))
+
+
+def low_acceptance(trace: dict[str, Any], least: float) -> list[str]:
+    """A note where the mean acceptance is below `least`."""
+    acceptance = float(np.mean(trace["acceptance"]))
+    if acceptance >= least:
+        return []
+    return [f"Mean acceptance was {acceptance:.2f}, which is low; lower step_size or lengthen the warm-up."]

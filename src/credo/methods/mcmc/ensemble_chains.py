@@ -1,4 +1,4 @@
-"""Chains that start from a deep ensemble: the modes from an optimiser, what lies around them from a sampler."""
+"""Chains that start from a deep ensemble: modes from an optimiser, their surroundings from a sampler."""
 
 import dataclasses
 from typing import Any
@@ -10,21 +10,21 @@ from credo.errors import InputError
 from credo.methods.ensembles.early_stopping import EarlyStopping
 
 SAMPLERS = ("mclmc", "hmc", "nuts")
-ENERGY_VARIANCE = 1e-2  # larger than MCLMC's own: on held-out rows short chains gained by larger steps up to here
+ENERGY_VARIANCE = 1e-2  # larger than MCLMC's default: on held-out rows short chains gained by larger steps up to here
 
 
 @struct
 class EnsembleChains(PartsMethod):
     """One chain from each member of an early-stopped deep ensemble (D6).
 
-    An optimiser finds a mode of its own for every member far sooner than a chain would wander there; a chain then draws
-    from the posterior around it. Rows that a member held out to know when to stop are back in the data before its chain
-    starts. The modes are weighted equally, not by their mass: draws follow the posterior around each and are a guess
-    between them (`credo.diagnostics.stack` weighs them by what they predict). Sommer et al. (2024), Connecting the
-    dots: is mode-connectedness the key to feasible sample-based inference in Bayesian neural networks?
+    An optimiser takes every member to a mode far sooner than a chain would get there; a chain then draws from the
+    posterior around it. Rows that a member held out are back in the data before its chain starts. The modes are
+    weighted equally, not by their mass: draws follow the posterior around each and are a guess between them
+    (`credo.diagnostics.stack` weighs them by what they predict). Sommer et al. (2024), Connecting the dots: is mode-
+    connectedness the key to feasible sample-based inference in Bayesian neural networks?
 
     The default sampler is unadjusted MCLMC with the identity as mass, which leaves a mode fastest; a mass that is
-    learned on the way slows it down. Its draws are biased, by an amount that grows with the energy variance.
+    learned on the way slows the chain down. Its draws are biased, by an amount that grows with the energy variance.
     `adjusted=True`, "hmc" and "nuts" have no such bias.
 
     Args:
@@ -34,7 +34,7 @@ class EnsembleChains(PartsMethod):
         num_steps: integrator steps of a path (for "mclmc", at most; for "hmc").
         adjusted: paths of "mclmc" with a Metropolis test.
         longest: steps of the optimiser, at most.
-        held_out: share of the rows that tell each member when to stop.
+        held_out: share of the rows that decide when a member stops.
         learning_rate: of the optimiser.
         target_acceptance: of the chains' warm-up; None leaves it to the sampler.
         units: as in `EarlyStopping`, a number for each row; rows of one number are held out together.
@@ -78,12 +78,9 @@ class EnsembleChains(PartsMethod):
             chain = dataclasses.replace(chain, num_steps=self.num_steps)
         if self.sampler == "mclmc":
             chain = dataclasses.replace(
-                chain,
-                max_steps=self.num_steps,
-                adjusted=self.adjusted,
-                mass="identity",
+                chain, max_steps=self.num_steps, adjusted=self.adjusted, mass="identity",
                 energy_variance=ENERGY_VARIANCE,
-            )
+            )  # fmt: skip
         if self.target_acceptance is not None:
             chain = dataclasses.replace(chain, target_acceptance=self.target_acceptance)
         start = EarlyStopping(

@@ -4,7 +4,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from blackjax.mcmc import hmc as blackjax_hmc
 from blackjax.util import linear_map
 from jax.flatten_util import ravel_pytree
@@ -14,16 +13,13 @@ from credo.core.method import Info, Phase
 from credo.core.model import Model
 from credo.core.tree import Layout, struct
 from credo.core.typing import PyTree
-from credo.methods.mcmc.chains import ChainMethod
+from credo.methods.mcmc.chains import ChainMethod, low_acceptance
 from credo.methods.mcmc.chains import ChainState as ChainState
 
 
 @struct
 class HamiltonianMethod(ChainMethod):
-    """Base of the Hamiltonian samplers on the full batch. A subclass says one transition.
-
-    Warm-up runs the three-stage windows of Stan (step size; step size and mass in doubling windows; step size).
-    """
+    """Base of the Hamiltonian samplers on the full batch. A subclass defines `transition`."""
 
     lockstep = False
 
@@ -35,7 +31,7 @@ class HamiltonianMethod(ChainMethod):
             "log_density": chain.logdensity,
             "acceptance": info.acceptance_rate,
             "divergent": info.is_divergent,
-            "path": info,  # for `step`, which knows the mass
+            "path": info,  # for `step`, which has the mass
             "num_integration_steps": info.num_integration_steps,
         }
 
@@ -44,21 +40,18 @@ class HamiltonianMethod(ChainMethod):
     ) -> tuple[ChainState, Info]:
         new, info = super().step(noise, model, phase, state, batch)
         metrics: dict[str, Any] = dict(info.metrics)
-        energy = kept_energy(metrics.pop("path"), new.chain, state.inverse_mass)
+        energy = state_energy(metrics.pop("path"), new.chain, state.inverse_mass)
         return new, Info(metrics | {"energy": energy}, info.draw)
 
     def notes(self, trace: dict[str, Any]) -> list[str]:
-        acceptance = float(np.mean(trace["acceptance"]))
-        if acceptance >= 0.5:
-            return []
-        return [f"Mean acceptance was {acceptance:.2f}, which is low; lower step_size or lengthen the warm-up."]
+        return low_acceptance(trace, 0.5)
 
 
-def kept_energy(path: Any, chain: Any, inverse_mass: jax.Array) -> jax.Array:
-    """H(θ, r) = −log p(θ, D) + ½ r'M⁻¹r of the state that a chain keeps, as E-BFMI needs it (Betancourt, 2016).
+def state_energy(path: Any, chain: Any, inverse_mass: jax.Array) -> jax.Array:
+    """H(θ, r) = −log p(θ, D) + ½ r'M⁻¹r of the chain's new state, as E-BFMI needs it (Betancourt, 2016).
 
-    BlackJAX's NUTS tells just that. Its HMC tells the energy at the end of the path, accepted or not: a chain that
-    stays where it was has that of the path's start.
+    BlackJAX's NUTS reports that. Its HMC reports the energy at the end of the path, accepted or not: after a
+    rejection the state's energy is that at the start.
 
     Args:
         path: BlackJAX's info on the transition.

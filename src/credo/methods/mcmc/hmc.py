@@ -44,6 +44,4 @@ class HMC(HamiltonianMethod):
     def transition(self, key: jax.Array, log_density: Any, state: ChainState) -> tuple[Any, Any]:
         key_jitter, key_path = jax.random.split(key)
         factor = 1.0 - self.jitter * jax.random.uniform(key_jitter)
-        return KERNEL(
-            key_path, state.chain, log_density, factor * state.step_size, state.inverse_mass, self.num_steps
-        )  # fmt: skip
+        return KERNEL(key_path, state.chain, log_density, factor * state.step_size, state.inverse_mass, self.num_steps)

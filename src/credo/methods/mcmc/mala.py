@@ -10,7 +10,7 @@ from credo.core.model import Model
 from credo.core.tree import Layout, leaf, struct
 from credo.core.typing import PyTree
 from credo.errors import InputError
-from credo.methods.mcmc.chains import ChainMethod, ChainState
+from credo.methods.mcmc.chains import ChainMethod, ChainState, low_acceptance
 from credo.methods.mcmc.metropolis import Walked
 
 KERNEL = blackjax_hmc.build_kernel()
@@ -55,15 +55,12 @@ class MALA(ChainMethod):
         return blackjax_hmc.init(layout.ravel(params), log_density)
 
     def transition(self, key: jax.Array, log_density: Any, state: ChainState) -> tuple[Any, Walked]:
-        def one(chain: Any, key: jax.Array) -> tuple[Any, jax.Array]:
+        def move_once(chain: Any, key: jax.Array) -> tuple[Any, jax.Array]:
             chain, info = KERNEL(key, chain, log_density, state.step_size, state.inverse_mass, 1)
             return chain, info.acceptance_rate
 
-        chain, rates = jax.lax.scan(one, state.chain, jax.random.split(key, self.moves))
+        chain, rates = jax.lax.scan(move_once, state.chain, jax.random.split(key, self.moves))
         return chain, Walked(jnp.mean(rates))
 
     def notes(self, trace: dict[str, Any]) -> list[str]:
-        acceptance = float(trace["acceptance"].mean())
-        if acceptance >= 0.2:
-            return []
-        return [f"Mean acceptance was {acceptance:.2f}, which is low; lower step_size or lengthen the warm-up."]
+        return low_acceptance(trace, 0.2)

@@ -36,7 +36,7 @@ class Path(NamedTuple):
 class Padded(Layout):
     """Parameters as one vector of at least two numbers: a direction needs two dimensions.
 
-    What is added is standard normal, independent of the rest, and changes nothing for it.
+    The added numbers are standard normal and independent of the parameters.
     """
 
     @property
@@ -72,7 +72,7 @@ class MCLMC(ChainMethod):
     Robnik, De Luca, Silverstein and Seljak (2023), Microcanonical Hamiltonian Monte Carlo; Robnik and Seljak (2024),
     Fluctuation without dissipation: microcanonical Langevin Monte Carlo; Robnik, Cohn-Gordon and Seljak (2025),
     Metropolis adjusted microcanonical Hamiltonian Monte Carlo. Steps, kernels and tuning rules are BlackJAX's; its
-    last stage, which learns the length from autocorrelations, is left out: `length` says it.
+    last stage, which learns the length from autocorrelations, is left out: `length` sets it.
 
     Args:
         step_size: of the integrator; None lets the warm-up find it.
@@ -121,8 +121,8 @@ class MCLMC(ChainMethod):
         ]
 
     def _layout(self, params: PyTree) -> Padded:
-        whole = Layout.of(params, limit=2**62)
-        return Padded(whole.treedef, whole.shapes, whole.flat)
+        layout = Layout.of(params, limit=2**62)
+        return Padded(layout.treedef, layout.shapes, layout.flat)
 
     def _log_density(self, model: Model, state_or_layout: Any, network: PyTree, batch: Batch) -> Any:
         inner = super()._log_density(model, state_or_layout, network, batch)
@@ -161,24 +161,24 @@ class MCLMC(ChainMethod):
     ) -> tuple[IntegratorState, Path]:
         """A stretch of the one long path, about one `length` long."""
 
-        def one(i: jax.Array, loop: tuple[IntegratorState, jax.Array, jax.Array]) -> Any:
-            chain, squares, fine = loop
+        def take_step(i: jax.Array, loop: tuple[IntegratorState, jax.Array, jax.Array]) -> Any:
+            chain, squares, finite = loop
             chain, info = UNADJUSTED(
                 jax.random.fold_in(key, i), chain, log_density, state.inverse_mass, length, state.step_size
             )
-            return chain, squares + jnp.square(info.energy_change), fine & info.nonans
+            return chain, squares + jnp.square(info.energy_change), finite & info.nonans
 
         count = jnp.round(mean).astype(jnp.int32)
         start = (state.chain, jnp.zeros_like(state.chain.logdensity), jnp.asarray(True))
-        chain, squares, fine = jax.lax.fori_loop(0, count, one, start)
+        chain, squares, finite = jax.lax.fori_loop(0, count, take_step, start)
         signal = squares / (count * num_dims(chain.position))
-        return chain, Path(jnp.where(fine, signal, jnp.inf), ~fine, count)
+        return chain, Path(jnp.where(finite, signal, jnp.inf), ~finite, count)
 
     def metrics(self, chain: Any, info: Any) -> dict[str, jax.Array]:
-        told = "acceptance" if self.adjusted else "energy_variance"
+        name = "acceptance" if self.adjusted else "energy_variance"
         return {
             "log_density": chain.logdensity,
-            told: info.acceptance_rate,
+            name: info.acceptance_rate,
             "divergent": info.is_divergent,
             "num_integration_steps": info.num_integration_steps,
         }

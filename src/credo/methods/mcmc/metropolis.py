@@ -12,7 +12,7 @@ from credo.core.model import Model
 from credo.core.tree import Layout, leaf, struct
 from credo.core.typing import PyTree
 from credo.errors import InputError
-from credo.methods.mcmc.chains import ChainMethod, ChainState
+from credo.methods.mcmc.chains import ChainMethod, ChainState, low_acceptance
 
 LARGE, SMALL = 0.234, 0.44  # the best acceptance in many dimensions and in one
 
@@ -76,22 +76,30 @@ class Metropolis(ChainMethod):
         return moves, jnp.log(jax.random.uniform(key_accept, (self.moves,)))
 
     def transition(self, noise: Any, log_density: Any, state: ChainState) -> tuple[RWState, Walked]:
-        moves, limits = noise
-        known = state.inverse_mass
-        ways = moves * jnp.sqrt(known) if known.ndim == 1 else moves @ jnp.linalg.cholesky(known).T
-        return walk(log_density, state.chain, state.step_size * ways, limits)
+        return walk(log_density, state.chain, state.step_size, state.inverse_mass, *noise)
 
     def notes(self, trace: dict[str, Any]) -> list[str]:
-        acceptance = float(trace["acceptance"].mean())
-        if acceptance >= 0.05:
-            return []
-        return [f"Mean acceptance was {acceptance:.2f}, which is low; lower step_size or lengthen the warm-up."]
+        return low_acceptance(trace, 0.05)
 
 
-def walk(log_density: Any, start: RWState, ways: jax.Array, limits: jax.Array) -> tuple[RWState, Walked]:
-    """The moves `ways` [moves, P] one after another, each made where log p' − log p > log u (`limits`)."""
+def walk(
+    log_density: Any, start: RWState, step_size: jax.Array, covariance: jax.Array, normals: jax.Array,
+    limits: jax.Array,
+) -> tuple[RWState, Walked]:  # fmt: skip
+    """Moves s L z one after another, each accepted where log p' − log p > log u.
 
-    def one(chain: RWState, move: tuple[jax.Array, jax.Array]) -> tuple[RWState, jax.Array]:
+    Args:
+        log_density: log p.
+        start: where the first move starts.
+        step_size: s.
+        covariance: LL', its diagonal [P] or all of it [P, P].
+        normals: z [moves, P].
+        limits: log u [moves].
+    """
+    diagonal = covariance.ndim == 1
+    scaled = normals * jnp.sqrt(covariance) if diagonal else normals @ jnp.linalg.cholesky(covariance).T
+
+    def move_once(chain: RWState, move: tuple[jax.Array, jax.Array]) -> tuple[RWState, jax.Array]:
         position = chain.position + move[0]
         value = log_density(position)
         ratio = jnp.where(jnp.isnan(value), -jnp.inf, value - chain.logdensity)
@@ -99,5 +107,5 @@ def walk(log_density: Any, start: RWState, ways: jax.Array, limits: jax.Array) -
         moved = jax.tree.map(lambda a, b: jnp.where(accept, a, b), RWState(position, value), chain)
         return moved, jnp.exp(jnp.minimum(ratio, 0.0))
 
-    chain, rates = jax.lax.scan(one, start, (ways, limits))
+    chain, rates = jax.lax.scan(move_once, start, (step_size * scaled, limits))
     return chain, Walked(rates.mean())

@@ -35,6 +35,4 @@ class NUTS(HamiltonianMethod):
     max_doublings: int = 10
 
     def transition(self, key: jax.Array, log_density: Any, state: ChainState) -> tuple[Any, Any]:
-        return KERNEL(
-            key, state.chain, log_density, state.step_size, state.inverse_mass, self.max_doublings
-        )  # fmt: skip
+        return KERNEL(key, state.chain, log_density, state.step_size, state.inverse_mass, self.max_doublings)

@@ -33,7 +33,7 @@ class MAP(Method):
     Under a Gaussian prior N(0, s²) the penalty is ‖θ‖²/2s². Noise with a prior is maximised in its log.
 
     Args:
-        learning_rate: size of the optimiser's steps; halts at 0 by a cosine over the second half (`schedule`).
+        learning_rate: size of the optimiser's steps; decays to 0 by a cosine over the second half (`schedule`).
         optimiser: "adam", "rmsprop", "momentum" or "sgd".
 
     Example:

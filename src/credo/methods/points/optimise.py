@@ -21,7 +21,7 @@ SCHEDULES = ("cosine", "constant")
 
 
 def optimiser(name: str, memory: float = 0.999) -> optax.GradientTransformation:
-    """The gradient transformation of this name; the learning rate is applied apart, so that it can be traced.
+    """The gradient transformation of this name; the learning rate is applied separately, so that it can be traced.
 
     memory: decay of Adam's second moment. Long memory suits noisy gradients (variational ones); with a short one a few
     huge gradients at the start do not slow the whole fit.

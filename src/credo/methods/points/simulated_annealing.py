@@ -1,4 +1,4 @@
-"""Simulated annealing: a chain that is cooled until it stands at a mode."""
+"""Simulated annealing: a chain that is cooled until it reaches a mode."""
 
 import dataclasses
 from typing import Any
@@ -52,7 +52,7 @@ class SimulatedAnnealing(Method):
         cold: T at the end.
         step_size: ε at the start.
         polish: steps of the polish; 0 leaves it out.
-        learning_rate: of the polish, by Adam, halting at 0.
+        learning_rate: of the polish, by Adam, decaying to 0.
 
     Example:
         >>> import credo
@@ -111,7 +111,7 @@ class SimulatedAnnealing(Method):
         size = sum(x.size for x in jax.tree.leaves(state.values))
         chain, info = KERNEL(key, chain, tempered, state.step_size * jnp.sqrt(heat), jnp.ones(size), 1)
         step_size = state.step_size * jnp.exp(GAIN * (info.acceptance_rate - AIM))
-        state = self._seen(state, chain.position, heat * chain.logdensity)
+        state = self._with_best(state, chain.position, heat * chain.logdensity)
         last = state.step + 1 >= phase.steps
         # The polish starts at the best point, and counts its own steps.
         values = jax.tree.map(lambda b, v: jnp.where(last, b, v), state.best, chain.position)
@@ -121,15 +121,15 @@ class SimulatedAnnealing(Method):
 
     def _descend(self, _: Any, log_joint: Any, phase: Phase, state: AnnealedState) -> tuple[AnnealedState, Info]:
         value, gradient = jax.value_and_grad(log_joint)(state.values)
-        state = self._seen(state, state.values, value)
+        state = self._with_best(state, state.values, value)
         rate = self.learning_rate * fade("cosine", state.step, phase.steps)
         down = jax.tree.map(jnp.negative, gradient)
         values, memory = descend("adam", rate, down, state.memory, state.values, MEMORY)
         new = dataclasses.replace(state, step=state.step + 1, values=values, memory=memory)
         return new, Info({"log_density": state.best_value})
 
-    def _seen(self, state: AnnealedState, values: PyTree, value: jax.Array) -> AnnealedState:
-        """The state with this point as its best, where it is."""
+    def _with_best(self, state: AnnealedState, values: PyTree, value: jax.Array) -> AnnealedState:
+        """The state with this point as its best, where it is better."""
         better = value > state.best_value
         best = jax.tree.map(lambda new, old: jnp.where(better, new, old), values, state.best)
         return dataclasses.replace(state, best=best, best_value=jnp.where(better, value, state.best_value))

@@ -1,4 +1,4 @@
-"""Importance sampling: draws of something simpler, weighted until they speak for the posterior."""
+"""Importance sampling: draws of a simpler distribution, weighted so that they represent the posterior."""
 
 import dataclasses
 from typing import Any
@@ -79,12 +79,12 @@ class ImportanceSampling(Method):
     default_steps = 4000
 
     def __post_init__(self) -> None:
-        given = self.proposal
-        if isinstance(given, str):
+        proposal = self.proposal
+        if isinstance(proposal, str):
             return
         # A name is structure and an object has numbers, which are traced: they cannot be one field.
-        object.__setattr__(self, "source", given.posterior if offers(given, FitResult) else given)
-        object.__setattr__(self, "proposal", "method" if isinstance(given, Method) else "given")
+        object.__setattr__(self, "source", proposal.posterior if offers(proposal, FitResult) else proposal)
+        object.__setattr__(self, "proposal", "method" if isinstance(proposal, Method) else "given")
 
     def _inner(self) -> Method | None:
         """The method that makes q, None where there is none to run."""
@@ -194,10 +194,10 @@ class ImportanceSampling(Method):
 
     def posterior(self, model: Model, state: WeightedState, draws: PyTree) -> Particles:
         params, raw = draws
-        weights, told = _weighed(raw)
+        weights, diagnostics = _weighed(raw)
         if not self.resample:
-            return Particles(params, state.best.state, weights, *told)
-        return Particles(self._resampled(state, params, weights), state.best.state, None, *told)
+            return Particles(params, state.best.state, weights, *diagnostics)
+        return Particles(self._resampled(state, params, weights), state.best.state, None, *diagnostics)
 
     def _resampled(self, state: WeightedState, params: PyTree, weights: jax.Array) -> PyTree:
         """As many draws of equal weight, chosen systematically, and in random order: they are no chain."""
@@ -209,17 +209,17 @@ class ImportanceSampling(Method):
 
     def notes(self, trace: dict[str, Any]) -> list[str]:
         values = np.asarray(trace["log_weight"], np.float64).ravel()
-        found = jax.tree.map(np.asarray, pareto_smooth(np.maximum(values, -1e30).astype(np.float32)))
+        psis = jax.tree.map(np.asarray, pareto_smooth(np.maximum(values, -1e30).astype(np.float32)))
         good = good_shape(values.size)
-        if float(found.k) < good:
+        if float(psis.k) < good:
             evidence = np.logaddexp.reduce(values) - np.log(values.size)
             return [
-                f"k-hat of the weights is {float(found.k):.2f} (below {good:.2f}): the {values.size} draws are worth "
-                f"{float(found.effective):.0f}, and the log evidence is {evidence:.2f}."
+                f"k-hat of the weights is {float(psis.k):.2f} (below {good:.2f}): the {values.size} draws are worth "
+                f"{float(psis.effective):.0f}, and the log evidence is {evidence:.2f}."
             ]
         return [
-            f"IMPORTANCE SAMPLING FAILED: k-hat of the weights is {float(found.k):.2f} (above {good:.2f}) and the "
-            f"{values.size} draws are worth {float(found.effective):.1f}; do not use this posterior, take a proposal "
+            f"IMPORTANCE SAMPLING FAILED: k-hat of the weights is {float(psis.k):.2f} (above {good:.2f}) and the "
+            f"{values.size} draws are worth {float(psis.effective):.1f}; do not use this posterior, take a proposal "
             "closer to it (tails=5, a richer fit) or a sampler."
         ]
 

@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import logsumexp
 
-EQUAL = 1e-2  # log weights that differ less have no tail worth the name, but for rounding
-LEAST_TAIL = 5  # fewer of the largest weights have no shape
-PRIOR_SHAPE, PRIOR_DRAWS = 0.5, 10  # k̂ is pulled to this shape as if so many weights said so
+EQUAL = 1e-2  # log weights that differ less are equal but for rounding
+LEAST_TAIL = 5  # with fewer large weights no shape is fitted
+PRIOR_SHAPE, PRIOR_DRAWS = 0.5, 10  # k̂ shrinks to this shape, which counts as so many draws
 
 
 class Smoothed(NamedTuple):
@@ -37,7 +37,7 @@ def pareto_smooth(log_weights: Any, tail: int | None = None) -> Smoothed:
     """Replace the largest weights by the quantiles of the generalised Pareto distribution that fits them best.
 
     Vehtari, Simpson, Gelman, Yao and Gabry (2024), Pareto smoothed importance sampling. The numbers are ArviZ's. With
-    too few weights for a tail k is infinite, because nothing can be said; with equal ones it is 0.
+    too few weights for a tail k is infinite; with equal ones it is 0.
 
     Args:
         log_weights: [draw], up to a constant.
@@ -48,7 +48,7 @@ def pareto_smooth(log_weights: Any, tail: int | None = None) -> Smoothed:
     raw = raw - raw.max()
     count, tail = raw.size, tail_size(raw.size) if tail is None else tail
     if tail < LEAST_TAIL:
-        return _whole(raw, jnp.asarray(jnp.inf, raw.dtype))
+        return _normalised(raw, jnp.asarray(jnp.inf, raw.dtype))
     order = jnp.argsort(raw)
     cut = jnp.maximum(raw[order[count - tail - 1]], jnp.log(jnp.finfo(raw.dtype).tiny))
     largest = raw[order[count - tail :]]
@@ -57,18 +57,18 @@ def pareto_smooth(log_weights: Any, tail: int | None = None) -> Smoothed:
     excess = jnp.where(above, jnp.exp(cut) * jnp.expm1(largest - cut), 0.0)
     k, scale = fit_pareto(excess, above)
     size = above.sum()
-    places = jnp.clip((jnp.arange(tail) - (tail - size) + 0.5) / jnp.maximum(size, 1), 0.0, 1 - 1e-7)
+    probabilities = jnp.clip((jnp.arange(tail) - (tail - size) + 0.5) / jnp.maximum(size, 1), 0.0, 1 - 1e-7)
     quantiles = jnp.where(
-        jnp.abs(k) < 1e-6, -scale * jnp.log1p(-places), scale * jnp.expm1(-k * jnp.log1p(-places)) / k
+        jnp.abs(k) < 1e-6, -scale * jnp.log1p(-probabilities), scale * jnp.expm1(-k * jnp.log1p(-probabilities)) / k
     )
     smooth = jnp.minimum(jnp.log(quantiles + jnp.exp(cut)), 0.0)
     equal = raw[order[-1]] - raw[order[0]] < EQUAL
     k = jnp.where(equal, 0.0, jnp.where((size < LEAST_TAIL) | ~jnp.isfinite(k), jnp.inf, k))
     usable = above & ~equal & jnp.isfinite(k)
-    return _whole(raw.at[order[count - tail :]].set(jnp.where(usable, smooth, largest)), k)
+    return _normalised(raw.at[order[count - tail :]].set(jnp.where(usable, smooth, largest)), k)
 
 
-def _whole(log_weights: jax.Array, k: jax.Array) -> Smoothed:
+def _normalised(log_weights: jax.Array, k: jax.Array) -> Smoothed:
     log_weights = log_weights - logsumexp(log_weights)
     return Smoothed(k, jnp.exp(-logsumexp(2 * log_weights)), log_weights)
 
@@ -102,8 +102,8 @@ def fit_pareto(excess: Any, above: Any) -> tuple[jax.Array, jax.Array]:
 def shape_of_smoothed(log_weights: Any) -> float:
     """k̂ of weights that `pareto_smooth` gave, read off them: the tail has the quantiles of that distribution.
 
-    x(p)/x(q) = ((1 − p)^−k − 1)/((1 − q)^−k − 1) rises with k, so that two places tell it. 0 where the largest weights
-    are equal, infinite where there are too few for a tail.
+    x(p)/x(q) = ((1 − p)^−k − 1)/((1 − q)^−k − 1) rises with k, so that two quantiles determine it. 0 where the
+    largest weights are equal, infinite where there are too few for a tail.
     """
     values = np.sort(np.asarray(log_weights, np.float64).ravel())
     values = values - values[-1]
@@ -119,9 +119,9 @@ def shape_of_smoothed(log_weights: Any) -> float:
     steps = [-math.log1p(-(i + 0.5) / len(largest)) for i in (high, low)]
 
     def excess(k: float) -> float:
-        return (
-            math.log(steps[0] / steps[1]) if k == 0 else math.log(math.expm1(k * steps[0]) / math.expm1(k * steps[1]))
-        )
+        if k == 0:
+            return math.log(steps[0] / steps[1])
+        return math.log(math.expm1(k * steps[0]) / math.expm1(k * steps[1]))
 
     ends = [-20.0, 100.0]
     for _ in range(60):

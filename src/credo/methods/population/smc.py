@@ -33,7 +33,7 @@ NOWHERE = -1e30  # log density where a network overflows: a weight of nothing th
 
 @struct
 class SmcState:
-    """The population as rows of one matrix, and how far it has come."""
+    """The population as rows of one matrix, its λ and its kernel."""
 
     particles: jax.Array = leaf()  # [n, P]
     exponent: jax.Array = leaf()  # λ
@@ -58,13 +58,13 @@ class SMC(Method):
     samplers; Chopin and Papaspiliopoulos (2020), chapter 17.
 
     The estimate is right as n grows (Beskos et al., 2016), but biased for finite n, because particles choose the λ and
-    the kernels that they are weighed and moved by: 6 particles had a mean of 1.09 p(D) for two weights. With
-    `repeat` a second population starts anew from the prior and follows the λ, step sizes and masses that the first one
-    found. Then E[Π (1/n) Σ w] = p(D) for every n (of p(D), not of its logarithm), at twice the cost.
+    the kernels that they are weighed and moved by: 6 particles had a mean of 1.09 p(D) for two weights. With `repeat` a
+    second population starts anew from the prior and follows the λ, step sizes and masses of the first. Then E[Π (1/n) Σ
+    w] = p(D) for every n (of p(D), not of its logarithm), at twice the cost.
 
-    Draws are exact as n grows. How many stages there are is found on the way: `fit.status` says so where the steps were
-    too few to arrive. Particles of one run share ancestors, so that only several runs (`chains`) show the error: R-hat
-    and effective sizes compare them. Of a given start only batch statistics are used.
+    Draws are exact as n grows. The number of stages is not fixed beforehand: `fit.status` says so where the steps were
+    too few to reach λ = 1. Particles of one run share ancestors, so that only several runs (`chains`) show the error:
+    R-hat and effective sizes compare them. Of a given start only batch statistics are used.
 
     Args:
         particles: n.
@@ -142,7 +142,7 @@ class SMC(Method):
         if self.mass == "diagonal":
             return particles.var(0) + 1e-10
         centred = particles - particles.mean(0)
-        # Shrunk towards its diagonal, because few particles say little about many correlations.
+        # Shrunk towards its diagonal, because few particles estimate many correlations badly.
         share = count / (count + dims)
         covariance = centred.T @ centred / count
         return share * covariance + (1 - share) * jnp.diag(jnp.diag(covariance)) + 1e-10 * jnp.eye(dims)
@@ -155,13 +155,13 @@ class SMC(Method):
             state.exponent < 1, lambda s: self._reweight(key_resample, model, s, batch), lambda s: s, state
         )
         particles, acceptance = self._move(key_move, model, state, batch)
-        # Once at λ = 1 the kernel settles: a scale that went on adapting to its own draws would bias them.
+        # Once at λ = 1 adaptation fades: a scale that went on adapting to the draws would bias them.
         gain = 1.0 / (1.0 + state.arrived)
         aim = AIM[self.kernel]
         step_size = state.step_size * jnp.exp(gain * (acceptance - aim))
         arrived = state.arrived + (state.exponent >= 1)
         new = dataclasses.replace(state, particles=particles, step_size=step_size, arrived=arrived)
-        return new, _told(state, acceptance)
+        return new, _info(state, acceptance)
 
     def _follow_schedule(self, noise: PyTree, model: Model, state: SmcState, batch: Batch) -> tuple[SmcState, Info]:
         """A stage of the second run: nothing in it depends on the particles but their weights and moves."""
@@ -185,22 +185,22 @@ class SMC(Method):
         state = jax.lax.cond(state.exponent < 1, stage, lambda s: s, state)
         particles, acceptance = self._move(key_move, model, state, batch)
         arrived = state.arrived + (state.exponent >= 1)
-        return dataclasses.replace(state, particles=particles, arrived=arrived), _told(state, acceptance)
+        return dataclasses.replace(state, particles=particles, arrived=arrived), _info(state, acceptance)
 
     def _ratio(self, model: Model, state: SmcState, batch: Batch) -> jax.Array:
         """log p(θ, D) − log p(θ) of every particle: log p(D|θ) where T = 1."""
 
-        def one(theta: jax.Array) -> jax.Array:
+        def log_ratio(theta: jax.Array) -> jax.Array:
             params = state.layout.unravel(theta)  # type: ignore[union-attr]
             value = model.log_joint(Variables(params, state.network), batch)[0] - model.log_prior(params)
             return jnp.where(jnp.isfinite(value), value, NOWHERE)
 
-        return jax.vmap(one)(state.particles)
+        return jax.vmap(log_ratio)(state.particles)
 
     def _reweight(self, key: jax.Array, model: Model, state: SmcState, batch: Batch) -> SmcState:
         """The next λ by bisection, the evidence so far, and the particles resampled."""
         ratio = self._ratio(model, state, batch)
-        left = 1.0 - state.exponent
+        remaining = 1.0 - state.exponent
 
         def halve(_: Any, ends: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
             low, high = ends
@@ -208,13 +208,13 @@ class SMC(Method):
             enough = effective_size(middle * ratio) > self.ess * self.particles
             return jnp.where(enough, middle, low), jnp.where(enough, high, middle)
 
-        low, _ = jax.lax.fori_loop(0, HALVINGS, halve, (jnp.zeros_like(left), left))
-        whole = effective_size(left * ratio) > self.ess * self.particles
-        # A step of 0 would stay where it is for ever: overflowing particles alone can ask for that.
-        gap = jnp.where(whole, left, jnp.maximum(low, left * 2.0**-HALVINGS))
+        low, _ = jax.lax.fori_loop(0, HALVINGS, halve, (jnp.zeros_like(remaining), remaining))
+        final = effective_size(remaining * ratio) > self.ess * self.particles
+        # A step of 0, which only overflowing particles lead to, would never end.
+        gap = jnp.where(final, remaining, jnp.maximum(low, remaining * 2.0**-HALVINGS))
         state = self._resampled(key, state, gap * ratio)
-        mass, exponent = self._spread(state.particles), jnp.where(whole, 1.0, state.exponent + gap)
-        schedule = None if state.schedule is None else state.schedule.noted(exponent, state.step_size, mass)
+        mass, exponent = self._spread(state.particles), jnp.where(final, 1.0, state.exponent + gap)
+        schedule = None if state.schedule is None else state.schedule.append(exponent, state.step_size, mass)
         return dataclasses.replace(state, exponent=exponent, inverse_mass=mass, schedule=schedule)
 
     def _resampled(self, key: jax.Array, state: SmcState, log_weights: jax.Array) -> SmcState:
@@ -234,11 +234,11 @@ class SMC(Method):
             value = (1 - share) * model.log_prior(params) + share * joint
             return jnp.where(jnp.isfinite(value), value, NOWHERE)
 
-        def one(key: jax.Array, theta: jax.Array) -> tuple[jax.Array, jax.Array]:
+        def move_particle(key: jax.Array, theta: jax.Array) -> tuple[jax.Array, jax.Array]:
             run = self._walk if self.kernel == "random_walk" else self._follow
             return run(key, log_density, theta, state)
 
-        particles, rates = jax.vmap(one)(jax.random.split(key, self.particles), state.particles)
+        particles, rates = jax.vmap(move_particle)(jax.random.split(key, self.particles), state.particles)
         return particles, rates.mean()
 
     def _follow(
@@ -247,23 +247,22 @@ class SMC(Method):
         """Moves of one particle along the gradient: leapfrog paths, one step of which is MALA."""
         count = 1 if self.kernel == "mala" else self.num_steps
 
-        def one(chain: Any, key: jax.Array) -> tuple[Any, jax.Array]:
+        def follow(chain: Any, key: jax.Array) -> tuple[Any, jax.Array]:
             key_jitter, key_path = jax.random.split(key)
             step = state.step_size * jax.random.uniform(key_jitter, minval=0.5, maxval=1.0)
             chain, info = KERNEL(key_path, chain, log_density, step, state.inverse_mass, count)
             return chain, info.acceptance_rate
 
-        chain, rates = jax.lax.scan(one, blackjax_hmc.init(theta, log_density), jax.random.split(key, self.moves))
+        chain, rates = jax.lax.scan(follow, blackjax_hmc.init(theta, log_density), jax.random.split(key, self.moves))
         return chain.position, rates.mean()
 
     def _walk(self, key: jax.Array, log_density: Any, theta: jax.Array, state: SmcState) -> tuple[jax.Array, jax.Array]:
         """Random-walk moves of one particle."""
         key_move, key_accept = jax.random.split(key)
         moves = jax.random.normal(key_move, (self.moves, *theta.shape), theta.dtype)
-        known = state.inverse_mass
-        ways = moves * jnp.sqrt(known) if known.ndim == 1 else moves @ jnp.linalg.cholesky(known).T
         limits = jnp.log(jax.random.uniform(key_accept, (self.moves,)))
-        chain, info = walk(log_density, RWState(theta, log_density(theta)), state.step_size * ways, limits)
+        start = RWState(theta, log_density(theta))
+        chain, info = walk(log_density, start, state.step_size, state.inverse_mass, moves, limits)
         return chain.position, info.acceptance_rate
 
     def point(self, model: Model, state: SmcState) -> Variables:
@@ -278,17 +277,17 @@ class SMC(Method):
         steps = trace["exponent"].shape[1]
         if reached >= 1:
             values = np.asarray(trace["log_evidence"][:, -1], np.float64)
-            each = f", {values.std(ddof=1):.2f} apart from run to run" if len(values) > 1 else ""
+            spread = f", {values.std(ddof=1):.2f} apart from run to run" if len(values) > 1 else ""
             stages = int((trace["exponent"] < 1).sum(1).max()) + 1
             mean = np.logaddexp.reduce(values) - np.log(len(values))
-            return [f"The log evidence is {mean:.2f}{each}; λ = 1 was reached after {stages} steps."]
+            return [f"The log evidence is {mean:.2f}{spread}; λ = 1 was reached after {stages} steps."]
         return [
             f"THE POPULATION DID NOT REACH THE POSTERIOR: after {steps} steps it stands at p(θ)^(1−λ) p(θ, D)^λ with "
             f"λ = {reached:.2g}; run more steps, or lower ess."
         ]
 
 
-def _told(state: SmcState, acceptance: jax.Array) -> Info:
+def _info(state: SmcState, acceptance: jax.Array) -> Info:
     metrics = {"exponent": state.exponent, "log_evidence": state.log_evidence, "acceptance": acceptance,
                "step_size": state.step_size}  # fmt: skip
     return Info(metrics)

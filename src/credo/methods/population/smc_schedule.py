@@ -1,4 +1,4 @@
-"""What an adaptive run of sequential Monte Carlo found out, for a second run that adapts nothing."""
+"""The schedule of an adaptive run of sequential Monte Carlo, for a second run that adapts nothing."""
 
 import dataclasses
 
@@ -41,8 +41,8 @@ class Schedule:
             jnp.zeros((MOST_STAGES, *inverse_mass.shape), inverse_mass.dtype), zero, zero, jnp.zeros((), bool),
         )  # fmt: skip
 
-    def noted(self, exponent: jax.Array, step_size: jax.Array, inverse_mass: jax.Array) -> "Schedule":
-        """With one stage more; beyond the room that there is, none is kept and the second run does not arrive."""
+    def append(self, exponent: jax.Array, step_size: jax.Array, inverse_mass: jax.Array) -> "Schedule":
+        """With one more stage; those beyond MOST_STAGES are dropped, and the second run then ends before λ = 1."""
         at = self.count
         return dataclasses.replace(
             self, exponents=self.exponents.at[at].set(exponent), step_sizes=self.step_sizes.at[at].set(step_size),

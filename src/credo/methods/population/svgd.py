@@ -41,7 +41,7 @@ class SVGD(Method):
     gradient descent; Ba et al. (2022), Understanding the variance collapse of SVGD in high dimensions.
 
     Args:
-        learning_rate: size of the optimiser's steps; halts at 0 by a cosine over the second half.
+        learning_rate: size of the optimiser's steps; decays to 0 by a cosine over the second half.
         particles: n.
         start: "init" (every particle at a fresh initialisation, the first one where the fit starts), "start" (all of
             them around where the fit starts) or "prior" (draws of the prior).
@@ -78,15 +78,15 @@ class SVGD(Method):
         layout = Layout.of(variables.params, limit=2**62)
         key_start, key_noise = jax.random.split(key)
 
-        def one(key: jax.Array) -> jax.Array:
+        def start(key: jax.Array) -> jax.Array:
             if self.start == "prior":
                 return layout.ravel(weights_from_prior(key, model, variables).params)
             return layout.ravel((model.init(key, data) if self.start == "init" else variables).params)
 
-        particles = jax.lax.map(one, jax.random.split(key_start, self.particles))
+        particles = jax.lax.map(start, jax.random.split(key_start, self.particles))
         if self.start == "init":
             particles = particles.at[0].set(layout.ravel(variables.params))
-        # Particles at one place would stay together: their gradients are the same and nothing pushes them apart.
+        # Particles at one point would stay together: their gradients are equal and nothing pushes them apart.
         particles = particles + self.initial_std * jax.random.normal(key_noise, particles.shape, particles.dtype)
         memory = optimiser(self.optimiser).init(particles)
         return ParticleState(jnp.zeros((), jnp.int32), particles, memory, variables.state, layout)
@@ -98,11 +98,11 @@ class SVGD(Method):
             variables = Variables(state.layout.unravel(theta), state.network)  # type: ignore[union-attr]
             return model.log_joint(variables, batch, key=key, train=True)
 
-        each = jax.vmap(jax.value_and_grad(log_density, has_aux=True))
-        (values, networks), gradient = each(state.particles, jax.random.split(noise, self.particles))
-        way, bandwidth = stein_direction(state.particles, gradient)
+        evaluate = jax.vmap(jax.value_and_grad(log_density, has_aux=True))
+        (values, networks), gradient = evaluate(state.particles, jax.random.split(noise, self.particles))
+        direction, bandwidth = stein_direction(state.particles, gradient)
         rate = self.learning_rate * fade(self.schedule, state.step, phase.steps)
-        down = -way / batch.num_data
+        down = -direction / batch.num_data
         particles, memory = descend(self.optimiser, rate, down, state.memory, state.particles)
         network = jax.tree.map(lambda x: x[0], networks)
         metrics = {"loss": -values.mean() / batch.num_data, "bandwidth": jnp.sqrt(bandwidth)}
@@ -120,7 +120,7 @@ class SVGD(Method):
 
 
 def stein_direction(particles: jax.Array, gradient: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """φ of every particle [n, P] from their places and gradients [n, P], and the squared bandwidth b."""
+    """φ of every particle [n, P] from positions and gradients [n, P], and the squared bandwidth b."""
     count = len(particles)
     if count == 1:
         return gradient, jnp.ones((), particles.dtype)

@@ -32,23 +32,23 @@ def draw_from(key: jax.Array, q: Any, inflate: Any, tails: Any) -> Variables:
 
 
 def log_density_of(q: Any, params: PyTree, inflate: Any, tails: Any) -> jax.Array:
-    """The log density of what `draw_from` draws.
+    """The log density of the draws of `draw_from`.
 
     For a Gaussian log q(θ) = log q(c) − m²/2, which gives the Mahalanobis distance m of any structure. Then
     log t(θ) = log q(c) + P/2 log(2/ν) + log Γ((ν + P)/2) − log Γ(ν/2) − P log s − (ν + P)/2 log(1 + m²/νs²).
     """
-    here = q.log_prob(params)
+    value = q.log_prob(params)
     if inflate is None and tails is None:
-        return here
+        return value
     centre = _centre(q)
     count = size(centre)
-    top = q.log_prob(params | centre)
+    peak = q.log_prob(params | centre)
     scale = jnp.asarray(1.0 if inflate is None else inflate)
-    square = 2 * (top - here) / scale**2
+    square = 2 * (peak - value) / scale**2
     if tails is None:
-        return top - count * jnp.log(scale) - 0.5 * square
+        return peak - count * jnp.log(scale) - 0.5 * square
     heavy = gammaln(0.5 * (tails + count)) - gammaln(0.5 * tails) + 0.5 * count * jnp.log(2 / tails)
-    return top + heavy - count * jnp.log(scale) - 0.5 * (tails + count) * jnp.log1p(square / tails)
+    return peak + heavy - count * jnp.log(scale) - 0.5 * (tails + count) * jnp.log1p(square / tails)
 
 
 def _centre(q: Any) -> PyTree:

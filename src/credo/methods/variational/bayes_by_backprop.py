@@ -11,7 +11,7 @@ from credo.core.capabilities import FlipoutNetwork, LocalNetwork, capability, re
 from credo.core.method import Info, Method, Phase
 from credo.core.model import Model
 from credo.core.network import Variables
-from credo.core.tree import Layout, leaf, size, struct
+from credo.core.tree import leaf, struct
 from credo.core.typing import PyTree
 from credo.errors import InputError, Refusal
 from credo.methods.points.map import MEMORY
@@ -23,6 +23,7 @@ from credo.methods.variational.state import (
     gaussian_prior,
     rest_of_prior,
     split_points,
+    start_state,
     weights_from_prior,
 )
 
@@ -48,7 +49,7 @@ class BayesByBackprop(Method):
         beta: weight of the KL; 1 is Bayes.
         estimator: "weights" draws one θ for the whole batch; "local" draws the pre-activations of every row and
             "flipout" gives every row its own signs of the one perturbation (lower variance; mean field, for
-            built-in networks). On convolutions "local" draws every place apart, which is right for each place alone.
+            built-in networks). On convolutions "local" draws every position independently: exact for each alone.
         antithetic: draw ε in pairs ε, −ε: the gradient of the means then has no noise where log p is quadratic.
         mean: where the means start: "start" (the given start, or else the network's own initialisation), "init" (that
             initialisation even where a start is given), "prior" (a draw of the prior), "map" (a phase of MAP first).
@@ -57,8 +58,8 @@ class BayesByBackprop(Method):
         kl_warmup: share of the steps, at most a half, over which β rises from 0 to its value; None: β from the start.
         family: "mean_field"; "low_rank", a diagonal plus `rank` columns; "full" covariance (up to 5,000 parameters);
             "kronecker", a matrix normal for each kernel; "mixture" of `components` mean fields.
-        bound: of a mixture: "averaged" trains components apart, L = (1/S) Σ_s L_s; "joint" has the entropy of the
-            whole mixture, a tighter bound.
+        bound: of a mixture: "averaged" trains components independently, L = (1/S) Σ_s L_s; "joint" has the entropy of
+            the whole mixture, a tighter bound.
         path_gradient: leave out the part of the gradient whose mean is 0, so that its noise dies out where q can
             equal the posterior.
 
@@ -128,22 +129,16 @@ class BayesByBackprop(Method):
         if self.estimator == "local" and model.fixed is not None:
             raise Refusal('Held weights have no spread to draw pre-activations from: use estimator="weights".')
         random, points = split_points(model, variables.params)
-        family = build_family(
-            self.family, random, model, variables.params, self.rank, self.components, self.bound
-        )  # fmt: skip
+        family = build_family(self.family, random, model, variables.params, self.rank, self.components, self.bound)
         key_family, *keys = jax.random.split(key, family.components + 1)
         means = [self._mean(k, i, model, variables, data) for i, k in enumerate(keys)]
         parts = family.init(key_family, [family.random.ravel(m) for m in means], self.initial_std) | {"points": points}
         parts |= self._more_parts(family.random.ravel(means[0]))
-        layout = Layout.of(parts, limit=size(parts) if family.random.flat else -1)
-        values = layout.ravel(parts)
-        memory = optimiser(self.optimiser).init(values)
         prior = None if self.path_gradient else gaussian_prior(model, variables, random, family.random)
-        zero = jnp.zeros((), jnp.int32)
-        return VariationalState(zero, values, values, zero, memory, variables.state, prior, family, layout)
+        return start_state(self.optimiser, parts, variables.state, prior, family)
 
     def _more_parts(self, position: PyTree) -> dict[str, Any]:
-        """What else a method that builds on this one learns along with q."""
+        """Parameters that a subclass learns along with q."""
         return {}
 
     def init_from(self, key: jax.Array, model: Model, posterior: Any, data: Batch) -> VariationalState:
@@ -161,14 +156,14 @@ class BayesByBackprop(Method):
         return split_points(model, variables.params)[0]
 
     def noise(self, key: jax.Array, model: Model, phase: Phase, state: VariationalState) -> PyTree:
-        """ε for K draws, and a key for what else is random inside the network."""
+        """ε for K draws, and a key for random layers."""
         if phase.name == "map":
             return key
         key_eps, key_net = jax.random.split(key)
         parts = state.layout.unravel(state.values)  # type: ignore[union-attr]
         if self.estimator == "local" and state.prior is not None:
             others = {k: v for k, v in state.family.random.unravel(parts["mean"]).items() if k != "network"}
-            if not jax.tree.leaves(others):  # pre-activations are drawn and nothing else is: spare a normal a weight
+            if not jax.tree.leaves(others):  # only pre-activations are random: no normals for weights
                 return None, key_net
         return state.family.noise(key_eps, parts, self.num_samples // (1 + self.antithetic)), key_net
 
@@ -205,7 +200,7 @@ class BayesByBackprop(Method):
             eps = jax.tree.map(lambda m: jnp.zeros((self.num_samples, *m.shape), m.dtype), parts["mean"])
         draws = family.draws(parts, self._pairs(eps))
 
-        def one(theta: PyTree, key: jax.Array) -> tuple[jax.Array, jax.Array, PyTree]:
+        def draw_terms(theta: PyTree, key: jax.Array) -> tuple[jax.Array, jax.Array, PyTree]:
             params = family.random.unravel(theta) | parts["points"]
             per_row, network = self._log_likelihood(key, model, state, parts, params, batch)
             prior = model.log_prior(params) if state.prior is None else rest_of_prior(model, params)
@@ -213,11 +208,11 @@ class BayesByBackprop(Method):
 
         count = self.num_samples * family.components
         if count == 1:
-            likelihood, prior, network = one(jax.tree.map(lambda x: x[0], draws), key)
+            likelihood, prior, network = draw_terms(jax.tree.map(lambda x: x[0], draws), key)
         else:
-            each = jax.vmap(one)(draws, jax.random.split(key, count))
-            likelihood, prior = each[0].mean(), each[1].mean()
-            network = jax.tree.map(lambda x: x[0], each[2])
+            results = jax.vmap(draw_terms)(draws, jax.random.split(key, count))
+            likelihood, prior = results[0].mean(), results[1].mean()
+            network = jax.tree.map(lambda x: x[0], results[2])
         if state.prior is not None:
             prior = prior + expected_log_normal(*family.moments(parts), *state.prior) / family.components
         entropy = family.path_entropy if self.path_gradient else family.entropy
@@ -246,17 +241,17 @@ class BayesByBackprop(Method):
     def _map_step(
         self, key: jax.Array, model: Model, phase: Phase, state: VariationalState, batch: Batch
     ) -> tuple[VariationalState, Info]:
-        """A step of the means alone towards the mode; its last step leaves a fresh count and memory behind."""
+        """A step of the means alone towards the mode; the last step resets the count and the optimiser's memory."""
 
         def loss(values: PyTree) -> tuple[jax.Array, PyTree]:
             parts = state.layout.unravel(values)  # type: ignore[union-attr]
 
-            def one(theta: PyTree) -> tuple[jax.Array, PyTree]:
+            def log_joint(theta: PyTree) -> tuple[jax.Array, PyTree]:
                 params = state.family.random.unravel(theta) | parts["points"]
                 per_row, network = model.log_likelihood(Variables(params, state.network), batch, key=key, train=True)
                 return (batch.total(per_row) + self.beta * model.log_prior(params)) / model.temperature, network
 
-            total, network = jax.vmap(one)(state.family.centres(parts))
+            total, network = jax.vmap(log_joint)(state.family.centres(parts))
             return -total.mean() / batch.num_data, jax.tree.map(lambda x: x[0], network)
 
         (value, network), gradient = jax.value_and_grad(loss, has_aux=True)(state.values)

@@ -9,13 +9,13 @@ from credo.core.batch import Batch
 from credo.core.method import Info, Method, Phase
 from credo.core.model import Model
 from credo.core.network import Variables
-from credo.core.tree import Layout, leaf, size, struct
+from credo.core.tree import Layout, leaf, struct
 from credo.core.typing import PyTree
 from credo.errors import InputError
-from credo.methods.points.optimise import averaged_step, optimiser
+from credo.methods.points.optimise import averaged_step
 from credo.methods.variational.families import MeanFieldFamily
 from credo.methods.variational.score_function import score_gradient, terms
-from credo.methods.variational.state import VariationalState, gaussian_prior, split_points
+from credo.methods.variational.state import VariationalState, gaussian_prior, split_points, start_state
 
 
 @struct
@@ -68,15 +68,11 @@ class BlackBoxVI(Method):
         random, points = split_points(model, variables.params)
         family = MeanFieldFamily(Layout.of(random))
         parts = family.init(key, [family.random.ravel(random)], self.initial_std) | {"points": points}
-        layout = Layout.of(parts, limit=size(parts) if family.random.flat else -1)
-        values = layout.ravel(parts)
-        memory = optimiser(self.optimiser).init(values)
         prior = gaussian_prior(model, variables, random, family.random)
-        zero = jnp.zeros((), jnp.int32)
-        return VariationalState(zero, values, values, zero, memory, variables.state, prior, family, layout)
+        return start_state(self.optimiser, parts, variables.state, prior, family)
 
     def noise(self, key: jax.Array, model: Model, phase: Phase, state: VariationalState) -> PyTree:
-        """ε for K draws, and a key for what else is random inside the network."""
+        """ε for K draws, and a key for random layers."""
         key_eps, key_net = jax.random.split(key)
         parts = state.layout.unravel(state.values)  # type: ignore[union-attr]
         return state.family.noise(key_eps, parts, self.num_samples), key_net
@@ -90,32 +86,28 @@ class BlackBoxVI(Method):
         draws = state.family.draws(parts, eps)
 
         def likelihood(points: PyTree) -> tuple[jax.Array, tuple[jax.Array, PyTree]]:
-            def one(theta: PyTree, key: jax.Array) -> tuple[jax.Array, PyTree]:
+            def log_likelihood(theta: PyTree, key: jax.Array) -> tuple[jax.Array, PyTree]:
                 variables = Variables(random.unravel(theta) | points, state.network)
                 per_row, network = model.log_likelihood(variables, batch, key=key, train=True)
                 return batch.total(per_row), network
 
-            totals, network = jax.vmap(one)(draws, jax.random.split(key, self.num_samples))
+            totals, network = jax.vmap(log_likelihood)(draws, jax.random.split(key, self.num_samples))
             return totals.mean(), (totals, jax.tree.map(lambda x: x[0], network))
 
         # Without points there is nothing to differentiate, and the likelihood is only evaluated.
         (mean, (totals, network)), slope = jax.value_and_grad(likelihood, has_aux=True)(parts["points"])
-        found = terms(model, random, state.prior, draws, eps, log_std)
-        own = jax.tree.map(lambda p, q: self.beta * (p / model.temperature - q), found.prior, found.density)
-        shared = (totals + self.beta * found.shared) / model.temperature
+        split = terms(model, random, state.prior, draws, eps, log_std)
+        local = jax.tree.map(lambda p, q: self.beta * (p / model.temperature - q), split.prior, split.density)
+        shared = (totals + self.beta * split.shared) / model.temperature
         if not self.rao_blackwell:
-            shared, own = shared + _per_draw(own), None
-        along_mean, along_std = score_gradient(eps, log_std, shared, own, self.control_variates)
+            shared, local = shared + _per_draw(local), None
+        along_mean, along_std = score_gradient(eps, log_std, shared, local, self.control_variates)
         up = {"log_std": along_std, "mean": along_mean, "points": _over(slope, model.temperature)}
         gradient = state.layout.ravel(jax.tree.map(lambda g: -g / batch.num_data, up))  # type: ignore[union-attr]
-        prior = found.shared.mean() + _per_draw(found.prior).mean()
+        prior = split.shared.mean() + _per_draw(split.prior).mean()
         entropy = state.family.entropy(parts, draws)
         bound = (mean + self.beta * prior) / model.temperature + self.beta * entropy
-        metrics = {
-            "loss": -bound / batch.num_data,
-            "log_likelihood": mean / batch.num_data,
-            "kl": -prior - entropy,
-        }
+        metrics = {"loss": -bound / batch.num_data, "log_likelihood": mean / batch.num_data, "kl": -prior - entropy}
         return averaged_step(self, phase, state, gradient, network), Info(metrics)
 
     def point(self, model: Model, state: VariationalState) -> Variables:

@@ -65,9 +65,9 @@ class MeanFieldFamily:
         return sum(((x + ENTROPY).sum() for x in jax.tree.leaves(q["log_std"])), jnp.zeros(()))
 
     def path_entropy(self, q: dict[str, Any], draws: PyTree) -> jax.Array:
-        """The same bound of H[q] from its draws, −E[log q(θ)] with q held, so that the gradient is along θ alone."""
-        held = jax.lax.stop_gradient(q)
-        return -jax.vmap(lambda theta: self.log_prob(held, theta))(draws).mean()
+        """The same bound of H[q] from its draws, −E[log q(θ)] with q fixed, so that the gradient is along θ alone."""
+        fixed = jax.lax.stop_gradient(q)
+        return -jax.vmap(lambda theta: self.log_prob(fixed, theta))(draws).mean()
 
     def moments(self, q: dict[str, Any]) -> tuple[PyTree, PyTree]:
         """Means and variances of the marginals."""
@@ -75,21 +75,18 @@ class MeanFieldFamily:
 
     def log_prob(self, q: dict[str, Any], theta: PyTree) -> jax.Array:
         """log q(θ)."""
-        one = lambda x, m, r: jax.scipy.stats.norm.logpdf((x - m) * jnp.exp(-r)) - r  # noqa: E731
-        return _total(_map(one, theta, q["mean"], q["log_std"]))
+        density = lambda x, m, r: jax.scipy.stats.norm.logpdf((x - m) * jnp.exp(-r)) - r  # noqa: E731
+        return _total(_map(density, theta, q["mean"], q["log_std"]))
 
     def parts(self, posterior: Any) -> dict[str, Any]:
-        """Parameters of q from a posterior of this family (without its member axis): what `posterior` undoes."""
+        """Parameters of q from a posterior of this family (without its member axis), the inverse of `posterior`."""
         self._check(posterior, MeanField)
-        return {
-            "log_std": self.random.ravel(_map(jnp.log, posterior.std)),
-            "mean": self.random.ravel(posterior.mean),
-        }
+        return {"log_std": self.random.ravel(_map(jnp.log, posterior.std)), "mean": self.random.ravel(posterior.mean)}
 
-    def _check(self, posterior: Any, wanted: type) -> None:
-        if type(posterior) is not wanted:
+    def _check(self, posterior: Any, kind: type) -> None:
+        if type(posterior) is not kind:
             raise InputError(
-                f"A fit of this family starts at a {wanted.__name__} posterior, got {type(posterior).__name__}: give "
+                f"A fit of this family starts at a {kind.__name__} posterior, got {type(posterior).__name__}: give "
                 "start=fit, to start at its point alone."
             )
 
@@ -106,7 +103,7 @@ class LowRankFamily(MeanFieldFamily):
     rank: int = 5
 
     def init(self, key: jax.Array, means: list[PyTree], std: Any) -> dict[str, Any]:
-        # At W = 0 the gradient of W vanishes: a small random start finds its way out.
+        # At W = 0 the gradient of W vanishes: start at a small random W.
         like = _map(lambda m: jnp.zeros((*m.shape, self.rank), m.dtype), means[0])
         factor = _map(lambda w: 0.1 / self.rank**0.5 * w[0], normals(key, like, 1))
         log_std = _map(lambda w: jnp.log(std) - 0.5 * jnp.log1p((w**2).sum(-1)), factor)
@@ -153,7 +150,7 @@ def triangular(log_scale: jax.Array, below: jax.Array) -> jax.Array:
 
 
 def untriangular(factor: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """What `triangular` was made of."""
+    """The arguments of `triangular`, from its result."""
     scale = jnp.diagonal(factor)
     return jnp.log(scale), jnp.tril(factor / scale[:, None], -1)
 
@@ -198,8 +195,8 @@ class KroneckerFamily(MeanFieldFamily):
         def start(n: int) -> tuple[jax.Array, jax.Array]:
             return jnp.full(n, half, dtype), jnp.zeros((n, n), dtype)
 
-        own = {name for name, *_ in self.kernels}
-        rest = {path: x for path, x in by_paths(self.random.unravel(means[0])).items() if path not in own}
+        names = {name for name, *_ in self.kernels}
+        rest = {path: x for path, x in by_paths(self.random.unravel(means[0])).items() if path not in names}
         return {
             "columns": {name: start(n) for name, _, n in self.kernels},
             "log_std": _map(lambda x: jnp.full_like(x, 2 * half), rest),
@@ -280,14 +277,14 @@ class MixtureFamily(MeanFieldFamily):
     def path_entropy(self, q: dict[str, Any], draws: PyTree) -> jax.Array:
         if self.bound == "joint":
             return super().path_entropy(q, draws)
-        held = jax.lax.stop_gradient({k: q[k] for k in ("mean", "log_std")})
-        own = _map(lambda x: x.reshape(-1, self.count, *x.shape[1:]), draws)  # each under the component that made it
-        each = jax.vmap(super().log_prob)
-        return -jax.vmap(lambda thetas: each(held, thetas))(own).mean()
+        fixed = jax.lax.stop_gradient({k: q[k] for k in ("mean", "log_std")})
+        by_component = _map(lambda x: x.reshape(-1, self.count, *x.shape[1:]), draws)  # each draw under its component
+        log_prob = jax.vmap(super().log_prob)
+        return -jax.vmap(lambda thetas: log_prob(fixed, thetas))(by_component).mean()
 
     def log_prob(self, q: dict[str, Any], theta: PyTree) -> jax.Array:
-        each = jax.vmap(super().log_prob, (0, None))({k: q[k] for k in ("mean", "log_std")}, theta)
-        return jax.scipy.special.logsumexp(each) - jnp.log(self.count)
+        log_probs = jax.vmap(super().log_prob, (0, None))({k: q[k] for k in ("mean", "log_std")}, theta)
+        return jax.scipy.special.logsumexp(log_probs) - jnp.log(self.count)
 
     def parts(self, posterior: Any) -> dict[str, Any]:
         raise Refusal('A mixture does not start at a posterior; take family="mean_field", or start=fit for its point.')
@@ -302,7 +299,7 @@ class MixtureFamily(MeanFieldFamily):
 def build_family(
     name: str, random: PyTree, model: Model, params: PyTree, rank: int, components: int, bound: str
 ) -> MeanFieldFamily:
-    """The family of this name over the random parameters, or a sentence why not."""
+    """The family of this name over the random parameters; refuses where it cannot be."""
     layout = Layout.of(random)
     if name == "mean_field":
         return MeanFieldFamily(layout)
@@ -334,7 +331,7 @@ def _kernels(model: Model, params: PyTree, random: PyTree) -> tuple[tuple[str, i
     """(path, rows, columns) of every random array that is a matrix of weights; convolutions are read as matrices."""
     infos = jax.tree.leaves(model.network.info(model.complete(params)["network"]), is_leaf=is_info)
     kinds = {f"network/{i.path}": i for i in infos if i.kind in ("kernel", "other")}
-    found = []
+    matrices = []
     for path, x in by_paths(random).items():
         info = kinds.get(path)
         if info is None or x.ndim < 2:
@@ -342,10 +339,10 @@ def _kernels(model: Model, params: PyTree, random: PyTree) -> tuple[tuple[str, i
         # Layers keep outputs first or last; the output side stays whole.
         rows = x.shape[0] if info.input_axis == 1 else x.size // x.shape[-1]
         sides = (rows, x.size // rows)
-        found.append((path, *sides))
-    large = [f"'{path.removeprefix('network/')}' is {a:,} × {b:,}" for path, a, b in found if max(a, b) > MOST_FULL]
+        matrices.append((path, *sides))
+    large = [f"'{path.removeprefix('network/')}' is {a:,} × {b:,}" for path, a, b in matrices if max(a, b) > MOST_FULL]
     if large:
         raise Refusal(
             f'Kronecker factors have at most {MOST_FULL:,} rows, and {", ".join(large)}: use family="low_rank".'
         )
-    return tuple(found)
+    return tuple(matrices)

@@ -45,8 +45,8 @@ class IVON(Method):
 
     With θ ~ q, ĝ = −∇ (1/N) log p(D|θ) and ĥ = (ĝ − ḡ)(θ − m) λ(h + δ), a step is
     g ← b₁g + (1 − b₁)ĝ,  h ← h + (1 − b₂)(ĥ − h) + ½(1 − b₂)²(ĥ − h)²/(h + δ),  m ← m − α(ḡ + δ(m − μ))/(h + δ),
-    ḡ = g/(1 − b₁ᵗ). The last term of h keeps h + δ positive. Taking ḡ of the steps before away from ĝ leaves the mean
-    of ĥ as it is and takes away noise where the prior holds m off the best fit (the paper does without). λ = N/(βT) and
+    ḡ = g/(1 − b₁ᵗ). The last term of h keeps h + δ positive. Subtracting ḡ of the steps before keeps the mean of
+    ĥ and lowers its noise where the prior holds m away from the best fit (the paper does not subtract). λ = N/(βT) and
     δ = β/(N s²) from a prior N(μ, s²) make the optimum that of the bound, whatever the batch size. Another prior, and
     the prior of noise that is "inferred", is part of the loss, with δ = 0. Noise that is "learned" is a point and moves
     by Adam. Shen et al. (2024), Variational learning is effective for large deep networks.
@@ -115,12 +115,12 @@ class IVON(Method):
             raise InputError(f"IVON starts at a mean-field posterior, got {type(posterior).__name__}: give start=fit.")
         scale = self.beta * model.temperature / state.num_data
         std = state.random.ravel(posterior.std)
-        # 1/(λσ²) = h + δ: where q starts at its prior the data have said nothing yet, and h is 0.
+        # 1/(λσ²) = h + δ: where q equals its prior, h is 0.
         hessian = jax.tree.map(lambda s, d: jnp.maximum(scale / s**2 - d, 0.0), std, self._prior(state)[1])
         return dataclasses.replace(state, hessian=hessian, average=(state.mean, hessian, state.points))
 
     def noise(self, key: jax.Array, model: Model, phase: Phase, state: IvonState) -> PyTree:
-        """ε for K draws, and a key for what else is random inside the network."""
+        """ε for K draws, and a key for random layers."""
         key_eps, key_net = jax.random.split(key)
         return normals(key_eps, state.mean, self.num_samples), key_net
 
@@ -139,9 +139,9 @@ class IVON(Method):
         std = self._std(model, state, state.hessian)
         value, network, gradient, slope = self._gradients(eps, key, model, state, std, batch)
         # ĥ = (ĝ − ḡ)(θ − m)/σ² with θ − m = σ ε and ḡ of the steps before, averaged over the draws.
-        before = jnp.maximum(1 - self.momentum**state.step, 1e-6)
+        unbias = jnp.maximum(1 - self.momentum**state.step, 1e-6)
         curvature = jax.tree.map(
-            lambda g, b, e, s: ((g - b / before) * e).mean(0) / s, gradient, state.momentum, eps, std
+            lambda g, b, e, s: ((g - b / unbias) * e).mean(0) / s, gradient, state.momentum, eps, std
         )
         gradient = jax.tree.map(lambda g: g.mean(0), gradient)
         state = self._move(model, phase, state, gradient, curvature)
@@ -169,14 +169,14 @@ class IVON(Method):
             prior = model.log_prior(params) if state.prior is None else rest_of_prior(model, params)
             return -(batch.total(per_row) + self.beta * prior) / batch.num_data, network
 
-        def one(eps: PyTree, key: jax.Array) -> Any:
+        def draw_gradients(eps: PyTree, key: jax.Array) -> Any:
             theta = jax.tree.map(lambda m, s, e: m + s * e, state.mean, std, eps)
             return jax.value_and_grad(loss, (0, 1), has_aux=True)(theta, state.points, key)
 
         if self.num_samples == 1:
-            (value, network), (gradient, slope) = one(jax.tree.map(lambda e: e[0], eps), key)
+            (value, network), (gradient, slope) = draw_gradients(jax.tree.map(lambda e: e[0], eps), key)
             return value, network, jax.tree.map(lambda g: g[None], gradient), slope
-        (values, networks), (gradient, slopes) = jax.vmap(one)(eps, jax.random.split(key, self.num_samples))
+        (values, networks), (gradient, slopes) = jax.vmap(draw_gradients)(eps, jax.random.split(key, self.num_samples))
         first = jax.tree.map(lambda x: x[0], networks)
         return values.mean(), first, gradient, jax.tree.map(lambda x: x.mean(0), slopes)
 
@@ -187,18 +187,18 @@ class IVON(Method):
         unbias = 1 - self.momentum ** (state.step + 1)
         centre, delta = self._prior(state)
 
-        def one(m: Any, h: Any, g: Any, new: Any, at: Any, d: Any, a: Any) -> tuple[jax.Array, jax.Array, jax.Array]:
+        def update(m: Any, h: Any, g: Any, new: Any, at: Any, d: Any, a: Any) -> tuple[jax.Array, jax.Array, jax.Array]:
             g = self.momentum * g + (1 - self.momentum) * new
             change = share * (at - h)
             h = h + change + 0.5 * change**2 / (h + d)
-            way = (g / unbias + d * (m - a)) / (h + d)
+            direction = (g / unbias + d * (m - a)) / (h + d)
             if self.clip is not None:
-                way = jnp.clip(way, -self.clip, self.clip)
-            return m - rate * way, h, g
+                direction = jnp.clip(direction, -self.clip, self.clip)
+            return m - rate * direction, h, g
 
         trees = (state.mean, state.hessian, state.momentum, gradient, curvature, delta, centre)
         treedef = jax.tree.structure(state.mean)
-        moved = [one(*leaves) for leaves in zip(*(jax.tree.leaves(t) for t in trees))]
+        moved = [update(*leaves) for leaves in zip(*(jax.tree.leaves(t) for t in trees))]
         mean, hessian, momentum = (jax.tree.unflatten(treedef, [x[i] for x in moved]) for i in range(3))
         return dataclasses.replace(state, mean=mean, hessian=hessian, momentum=momentum)
 
@@ -207,9 +207,9 @@ class IVON(Method):
         return Variables(state.random.unravel(mean) | points, state.network)  # type: ignore[union-attr]
 
     def posterior(self, model: Model, state: IvonState, draws: PyTree) -> MeanField:
-        def one(state: IvonState) -> tuple[PyTree, PyTree, PyTree, PyTree]:
+        def moments(state: IvonState) -> tuple[PyTree, PyTree, PyTree, PyTree]:
             mean, hessian, points = state.average
             unravel = state.random.unravel  # type: ignore[union-attr]
             return unravel(mean), unravel(self._std(model, state, hessian)), points, state.network
 
-        return MeanField(*jax.vmap(one)(state))
+        return MeanField(*jax.vmap(moments)(state))

@@ -13,7 +13,7 @@ from credo.priors.elementwise import ElementDensity, Elementwise
 
 
 class DensityTerms(NamedTuple):
-    """log p(θ) − T log q(θ) of K draws, apart by what it depends on."""
+    """log p(θ) and log q(θ) of K draws, split by the coordinates that each term depends on."""
 
     shared: jax.Array  # what depends on many coordinates [K]
     prior: PyTree  # log p_i(θ_i), laid out like θ [K, …]; 0 where it is part of `shared`
@@ -33,29 +33,29 @@ def terms(model: Model, layout: Layout, prior: PyTree, draws: PyTree, eps: PyTre
     density = jax.tree.map(lambda e, r: _log_normal(e) - r, eps, log_std)
     if prior is not None:
 
-        def one(x: jax.Array, loc: jax.Array, log_scale: jax.Array, where: jax.Array) -> jax.Array:
+        def log_normal(x: jax.Array, loc: jax.Array, log_scale: jax.Array, where: jax.Array) -> jax.Array:
             return where * (_log_normal((x - loc) * jnp.exp(-log_scale)) - log_scale)
 
-        each = jax.tree.map(one, draws, *prior)
+        log_prior = jax.tree.map(log_normal, draws, *prior)
         shared = jax.vmap(lambda theta: rest_of_prior(model, layout.unravel(theta) | _no_points(model)))(draws)
-        return DensityTerms(shared, each, density)
-    shared, each = jax.vmap(lambda theta: _split(model, layout, layout.unravel(theta)))(draws)
-    return DensityTerms(shared, each, density)
+        return DensityTerms(shared, log_prior, density)
+    shared, log_prior = jax.vmap(lambda theta: _split(model, layout, layout.unravel(theta)))(draws)
+    return DensityTerms(shared, log_prior, density)
 
 
 def _split(model: Model, layout: Layout, random: PyTree) -> tuple[jax.Array, PyTree]:
-    """log p(θ) of one draw: what is shared, and what belongs to single coordinates."""
+    """log p(θ) of one draw: the term of many coordinates, and the terms of single ones."""
     params = model.complete(random | _no_points(model))
     zeros = jax.tree.map(jnp.zeros_like, random)
     bound = model.prior.bind(model.network.info(params["network"]), params["prior"])
     rest = rest_of_prior(model, random | _no_points(model))
     if not isinstance(bound, Elementwise) or jax.tree.leaves(params["prior"]):
         return rest + bound.log_prob(params["network"]), layout.ravel(zeros)
-    each = jax.tree.map(
+    log_prior = jax.tree.map(
         lambda d, x: d.log_prob(x), bound.densities, params["network"], is_leaf=lambda d: isinstance(d, ElementDensity)
     )
-    own = model.free(params | {"network": each})["network"]
-    return rest, layout.ravel(zeros | {"network": own})
+    log_weights = model.free(params | {"network": log_prior})["network"]
+    return rest, layout.ravel(zeros | {"network": log_weights})
 
 
 def _no_points(model: Model) -> PyTree:
@@ -64,30 +64,30 @@ def _no_points(model: Model) -> PyTree:
 
 
 def score_gradient(
-    eps: PyTree, log_std: PyTree, shared: jax.Array, own: PyTree, control: bool
+    eps: PyTree, log_std: PyTree, shared: jax.Array, local: PyTree, control: bool
 ) -> tuple[PyTree, PyTree]:
-    """Estimates of ∇_m and ∇_{log s} of E_q[f], f = shared + own_i for coordinate i, from K draws.
+    """Estimates of ∇_m and ∇_{log s} of E_q[f], f = shared + local_i for coordinate i, from K draws.
 
     ∇E_q[f] = E_q[f ∇log q] with ∇_m log q = ε/s and ∇_{log s} log q = ε² − 1. A control variate a ∇log q has mean 0;
-    the best a is E[f h²]/E[h²] with h = ∇log q, estimated for each draw from the others, so that nothing is biased.
-    Ranganath, Gerrish and Blei (2014), Black box variational inference.
+    the best a is E[f h²]/E[h²] with h = ∇log q, estimated for each draw from the others, so that the
+    estimate is unbiased. Ranganath, Gerrish and Blei (2014), Black box variational inference.
 
     Args:
         eps: ε of the draws [K, …].
         log_std: log s.
         shared: the part of f that depends on many coordinates [K].
-        own: the part that depends on one alone [K, …], or None.
+        local: the part that depends on one alone [K, …], or None.
         control: use control variates.
     """
 
-    def one(e: jax.Array, r: jax.Array, f: jax.Array | None) -> tuple[jax.Array, jax.Array]:
+    def estimate(e: jax.Array, r: jax.Array, f: jax.Array | None) -> tuple[jax.Array, jax.Array]:
         common = shared.reshape(-1, *[1] * r.ndim)
         value = common if f is None else common + f
         return _mean(e * jnp.exp(-r), value, control), _mean(e**2 - 1, value, control)
 
     leaves, treedef = jax.tree.flatten(eps)
-    parts = [None] * len(leaves) if own is None else jax.tree.leaves(own)
-    pairs = [one(e, r, f) for e, r, f in zip(leaves, jax.tree.leaves(log_std), parts)]
+    parts = [None] * len(leaves) if local is None else jax.tree.leaves(local)
+    pairs = [estimate(e, r, f) for e, r, f in zip(leaves, jax.tree.leaves(log_std), parts)]
     return jax.tree.unflatten(treedef, [p[0] for p in pairs]), jax.tree.unflatten(treedef, [p[1] for p in pairs])
 
 

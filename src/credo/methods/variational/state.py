@@ -9,8 +9,9 @@ from credo.core.capabilities import GaussianDistribution, ask
 from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.noise import normals as normals
-from credo.core.tree import Layout, leaf, struct
+from credo.core.tree import Layout, leaf, size, struct
 from credo.core.typing import PyTree
+from credo.methods.points.optimise import optimiser
 
 
 @struct
@@ -30,6 +31,14 @@ class VariationalState:
     prior: PyTree = leaf()
     family: Any = None  # what q is (credo.methods.variational.families): structure, not numbers
     layout: Layout | None = None  # the parameters of q and "points" in one vector
+
+
+def start_state(optimiser_name: str, parts: PyTree, network: PyTree, prior: PyTree, family: Any) -> VariationalState:
+    """The state before the first step, from the parameters of q and the points in `parts`."""
+    layout = Layout.of(parts, limit=size(parts) if family.random.flat else -1)
+    values, zero = layout.ravel(parts), jnp.zeros((), jnp.int32)
+    memory = optimiser(optimiser_name).init(values)
+    return VariationalState(zero, values, values, zero, memory, network, prior, family, layout)
 
 
 def split_points(model: Model, params: PyTree) -> tuple[PyTree, PyTree]:
@@ -57,15 +66,15 @@ def gaussian_prior(model: Model, variables: Variables, random: PyTree, layout: L
 def expected_log_normal(mean: PyTree, variance: PyTree, loc: PyTree, log_scale: PyTree, where: PyTree) -> jax.Array:
     """E_q[log N(θ; loc, scale²)] for θ with these moments, summed over the entries that `where` marks with 1."""
 
-    def one(m: jax.Array, v: jax.Array, a: jax.Array, b: jax.Array, w: jax.Array) -> jax.Array:
+    def expectation(m: jax.Array, v: jax.Array, a: jax.Array, b: jax.Array, w: jax.Array) -> jax.Array:
         square = (m - a) ** 2 + v
         return (w * (-0.5 * square * jnp.exp(-2 * b) - b - 0.5 * jnp.log(2 * jnp.pi))).sum()
 
-    return sum(jax.tree.leaves(jax.tree.map(one, mean, variance, loc, log_scale, where)), jnp.zeros(()))
+    return sum(jax.tree.leaves(jax.tree.map(expectation, mean, variance, loc, log_scale, where)), jnp.zeros(()))
 
 
 def rest_of_prior(model: Model, params: PyTree) -> jax.Array:
-    """log p of what is not a weight."""
+    """log p of the parameters that are not weights."""
     params = model.complete(params)
     return model.prior.log_hyperprior(params["prior"]) + model.likelihood.log_prior(params["likelihood"])
 

@@ -17,7 +17,7 @@ from credo.core.network import Variables
 from credo.core.tree import field_values, leaf, size, struct
 from credo.core.typing import PyTree
 from credo.errors import InputError, Refusal
-from credo.methods.mcmc.hamiltonian import kept_energy
+from credo.methods.mcmc.hamiltonian import state_energy
 from credo.methods.variational.bayes_by_backprop import BayesByBackprop
 from credo.methods.variational.refinement.dynamics import SAMPLERS, Refined, first_learned, momenta, refine
 from credo.methods.variational.state import VariationalState
@@ -46,8 +46,8 @@ class VIS(BayesByBackprop):
     T → ∞: a Metropolis-corrected chain starts at a refined draw and moves by the learned steps, so that what is kept
     are draws of the posterior whatever T was.
 
-    On minibatches the rows that drive the steps are not those that judge where they end: a path that follows the noise
-    of its own minibatch would be paid for it, and the bound would not be one.
+    On minibatches one half of the rows drives the steps and the other half judges where they end: on the same rows, a
+    path would gain by following the noise of its minibatch, and the estimate would not be a bound.
 
     Gallego and Ríos Insua (2019), Variationally Inferred Sampling Through a Refined Bound; Salimans, Kingma and Welling
     (2015); Geffner and Domke (2021).
@@ -60,7 +60,7 @@ class VIS(BayesByBackprop):
         refined_step: the sampler's first step, in units of `initial_std`.
         inference: "chain" (T → ∞), or "refined": independent draws of q_T.
         learning_steps: steps in which q_0 and the sampler are learned, before the draws.
-        settle: steps of the chain before, in which its step size settles at the acceptance of 0.8.
+        settle: steps of the chain before its draws, which adapt the step size to an acceptance of 0.8.
         path: leapfrog steps between draws of the chain.
         bound_draws: paths over which `fit.phases["bound"]` measures the bound on all data at the end.
         chains: members, each with a q_0 and a sampler of its own.
@@ -109,9 +109,7 @@ class VIS(BayesByBackprop):
 
     def phases(self, num_data: int, steps: int) -> tuple[Phase, ...]:
         first = (Phase("map", self.map_steps, "random"),) if self.mean == "map" else ()
-        learn = (
-            *first, Phase("optimise", self.learning_steps, "random"), Phase("bound", self.bound_draws, "full")
-        )  # fmt: skip
+        learn = (*first, Phase("optimise", self.learning_steps, "random"), Phase("bound", self.bound_draws, "full"))
         if self.inference == "refined":
             return (*learn, Phase("sample", steps, "full", keeps_draws=True))
         settle = Phase("settle", self.settle, "full", program="chain")
@@ -167,9 +165,7 @@ class VIS(BayesByBackprop):
         keys = jax.random.split(key_path, num * state.family.components)
         return eps, key_net, jax.vmap(lambda k: momenta(k, self.sampler, self.refinement, like))(keys)
 
-    def step(
-        self, noise: PyTree, model: Model, phase: Phase, state: Any, batch: Batch
-    ) -> tuple[Any, Info]:  # fmt: skip
+    def step(self, noise: PyTree, model: Model, phase: Phase, state: Any, batch: Batch) -> tuple[Any, Info]:
         if phase.name in ("map", "optimise"):
             new, info = super().step(noise, model, phase, state, batch)
             return new, Info(info.metrics | {"bound": -info.metrics["loss"] * batch.num_data}, info.draw)
@@ -190,15 +186,15 @@ class VIS(BayesByBackprop):
         drive, judge = halves(batch)
         paths, starts = self._refined(noise, model, state, parts, drive)
 
-        def one(theta: PyTree) -> tuple[jax.Array, jax.Array, PyTree]:
+        def path_terms(theta: PyTree) -> tuple[jax.Array, jax.Array, PyTree]:
             params = family.random.unravel(theta) | parts["points"]
             per_row, network = model.log_likelihood(Variables(params, state.network), judge, key=noise[1], train=True)
             return judge.total(per_row), model.log_prior(params), network
 
-        likelihood, prior, network = jax.vmap(one)(paths.position)
+        likelihood, prior, network = jax.vmap(path_terms)(paths.position)
         entropy = (family.path_entropy if self.path_gradient else family.entropy)(parts, starts)
         network = jax.tree.map(lambda x: x[0], network)
-        # Temperature divides the log joint alone: Δ and the entropy are of the paths as they are.
+        # Temperature divides the log joint alone, not Δ and the entropy.
         return likelihood.mean(), prior.mean(), entropy + paths.log_ratio.mean(), network
 
     def _refined(self, noise: PyTree, model: Model, state: Any, parts: PyTree, batch: Batch) -> tuple[Refined, PyTree]:
@@ -211,14 +207,14 @@ class VIS(BayesByBackprop):
             params = family.random.unravel(theta) | parts["points"]
             return model.log_joint(Variables(params, state.network), batch, key=key, train=True)[0]
 
-        def one(theta: PyTree, own: PyTree) -> Refined:
+        def refine_one(theta: PyTree, momentum: PyTree) -> Refined:
             start = lambda x: family.log_prob(parts, x)  # noqa: E731
-            return refine(self.sampler, learned, own, theta, start, target, self.refinement, self.bridge)
+            return refine(self.sampler, learned, momentum, theta, start, target, self.refinement, self.bridge)
 
-        return jax.vmap(one)(starts, moves), starts
+        return jax.vmap(refine_one)(starts, moves), starts
 
     def _bound(self, noise: PyTree, model: Model, state: Any, batch: Batch) -> dict[str, jax.Array]:
-        """The bound on all data under the averaged parameters, from paths of its own."""
+        """The bound on all data under the averaged parameters, from fresh paths."""
         if not self.refinement:
             noise = noise[:2]
         likelihood, prior, entropy, _ = self._terms(noise, model, state, state.average, batch)
@@ -263,7 +259,7 @@ class VIS(BayesByBackprop):
         tuned = jax.lax.cond(settling, lambda t: update(t, info.acceptance_rate), lambda t: t, state.tuned)
         metrics = {
             "log_density": chain.logdensity, "acceptance": info.acceptance_rate, "divergent": info.is_divergent,
-            "energy": kept_energy(info, chain, mass), "step_size": step_size,
+            "energy": state_energy(info, chain, mass), "step_size": step_size,
         }  # fmt: skip
         new = dataclasses.replace(state, chain=chain, tuned=tuned, count=state.count + 1)
         return new, Info(metrics, self._params(state, chain.position))
@@ -288,25 +284,25 @@ class VIS(BayesByBackprop):
         return [] if acceptance > 0.5 else [f"Mean acceptance was {acceptance:.2f}, which is low; lengthen settle."]
 
     def remarks(self, phases: dict[str, dict[str, Any]]) -> list[str]:
-        found = {k: np.asarray(v, np.float64) for k, v in phases.get("bound", {}).items()}
-        if not found:
+        traces = {k: np.asarray(v, np.float64) for k, v in phases.get("bound", {}).items()}
+        if not traces:
             return []
-        best = found["bound"][np.argmax(found["bound"].mean(1))]
+        best = traces["bound"][np.argmax(traces["bound"].mean(1))]
         error = best.std() / np.sqrt(len(best))
-        said = [f"The log evidence is at least {best.mean():.2f} ± {error:.2f} (the best member's bound)."]
-        if found.get("folds", np.zeros(1)).mean() > 0:
-            said.append(
-                f"{found['folds'].mean() / self.refinement:.1%} OF THE STEPS UPHILL FOLDED, so this is not a bound: "
+        sentences = [f"The log evidence is at least {best.mean():.2f} ± {error:.2f} (the best member's bound)."]
+        if traces.get("folds", np.zeros(1)).mean() > 0:
+            sentences.append(
+                f"{traces['folds'].mean() / self.refinement:.1%} OF THE STEPS UPHILL FOLDED, so this is not a bound: "
                 'lower refined_step, or use sampler="hamiltonian".'
             )
-        return said
+        return sentences
 
 
 def halves(batch: Batch) -> tuple[Batch, Batch]:
-    """All rows twice where the batch is all data; else every other row, and those in between."""
+    """Even and odd rows of a minibatch; all rows twice where the batch is all data."""
     if batch.rows is None:
         return batch, batch
     if batch.weight.shape[0] < 3:  # batches differ by one row: with fewer, some half would have none
         raise InputError("Half of a minibatch drives the steps and half judges them: give batch_size=3 or more.")
-    one, other = (jax.tree.map(lambda x, i=i: x[i::2], batch._replace(num_data=None)) for i in (0, 1))
-    return one._replace(num_data=batch.num_data), other._replace(num_data=batch.num_data)
+    even, odd = (jax.tree.map(lambda x, i=i: x[i::2], batch._replace(num_data=None)) for i in (0, 1))
+    return even._replace(num_data=batch.num_data), odd._replace(num_data=batch.num_data)

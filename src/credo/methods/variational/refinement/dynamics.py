@@ -9,16 +9,16 @@ log |det ∂θ_T/∂θ_0| for a map. Both sides of every bound here are estimate
 
 - "langevin", "hamiltonian" and "leapfrog": before each leapfrog step the momentum r is renewed, r ← γ r + √(1 − γ²) ε.
   The leapfrog step keeps volume and the renewal keeps N(0, I), hence Δ = Σ_t log N(r_t⁺) − log N(r_t⁻), the momentum
-  after and before the t-th leapfrog step. It is a bound in the space of paths: it also pays for what the way back does
-  not know. γ = 0 is unadjusted Langevin with its own reversal, γ = 1 Hamiltonian variational inference, γ in between is
-  learned (Geffner and Domke, 2021; Zhang et al., 2021).
+  after and before the t-th leapfrog step. The bound is one of whole paths: its gap is the divergence of the path
+  from its reversal. γ = 0 is unadjusted Langevin with its own reversal, γ = 1 Hamiltonian variational inference, γ in
+  between is learned (Geffner and Domke, 2021; Zhang et al., 2021).
 - "gradient": θ ← θ + ½ s² ∇ log π(θ), a map without noise; Δ = Σ_t log |det(I + ½ S² ∇² log π)|. It is the evidence
   bound of the law of θ_T itself, as long as no step folds (I + ½ S² ∇² log π positive definite wherever q_t lives);
   `Refined.folds` counts the steps of a path where it was not. Without Δ, the entropy of q_0 alone would be that of q_T
   only if steps kept volume; where they contract, as uphill steps do, it claims too much.
 
-With bridges the t-th step follows q_0^{1−β_t} π^{β_t} with learned 0 < β_1 < … < β_T = 1: Δ is as before, and the way
-from q_0 to π is taken in smaller portions.
+With bridges the t-th step follows q_0^{1−β_t} π^{β_t} with learned 0 < β_1 < … < β_T = 1: Δ is as before, and the
+change from q_0 to π is gradual.
 """
 
 from collections.abc import Callable
@@ -35,7 +35,7 @@ LogDensity = Callable[[PyTree], jax.Array]
 
 
 class Refined(NamedTuple):
-    """Where a path ended, Δ, and how many of its steps folded (of "gradient")."""
+    """The end of a path, Δ, and how many of its steps folded ("gradient" alone)."""
 
     position: PyTree
     log_ratio: jax.Array
@@ -46,9 +46,8 @@ def first_learned(sampler: str, steps: int, position: PyTree, step: Any) -> dict
     """The sampler's parameters before learning: the log of each coordinate's step, damping and bridges."""
     learned: dict[str, Any] = {"log_step": jax.tree.map(lambda x: jnp.full_like(x, jnp.log(step)), position)}
     if sampler == "hamiltonian":
-        learned["damping"] = jnp.asarray(
-            2.0, jnp.float32
-        )  # γ is its logistic function: much of the momentum is kept at first
+        # γ is its logistic function: most of the momentum stays at first.
+        learned["damping"] = jnp.asarray(2.0, jnp.float32)
     if steps > 1:
         learned["bridges"] = jnp.zeros(steps)
     return learned
@@ -106,7 +105,7 @@ def refine(
         return _climb(learned, position, log_start, log_target, shares)
     damping = {"langevin": 0.0, "leapfrog": 1.0}.get(sampler)
     gamma = jax.nn.sigmoid(learned["damping"]) if damping is None else damping
-    # The first renewal has nothing to keep: it draws the momentum.
+    # No momentum precedes the first step: it is drawn afresh.
     gammas = jnp.full(steps, gamma).at[0].set(0.0)
     return _follow(learned, noise, position, log_start, log_target, shares, gammas)
 
@@ -127,9 +126,9 @@ def _follow(
         half = lambda r, s, up, back: r + 0.5 * s * (share * up + (1 - share) * back)  # noqa: E731
         return jax.tree.map(half, momentum, step, *slopes)
 
-    def one(carry: tuple[PyTree, PyTree, PyTree, jax.Array], now: Any) -> tuple[Any, None]:
+    def round_(carry: tuple[PyTree, PyTree, PyTree, jax.Array], current: Any) -> tuple[Any, None]:
         theta, before, half, ratio = carry
-        (ends, share), (begins, next_share, gamma, fresh) = now
+        (ends, share), (begins, next_share, gamma, fresh) = current
         slopes = gradient(theta)
         after = kick(half, share, slopes)
         ratio = ratio + ends * 0.5 * (_square(before) - _square(after))
@@ -145,7 +144,7 @@ def _follow(
     ends = (jnp.pad(jnp.ones(count), after), jnp.pad(shares, after))
     begins = (jnp.pad(jnp.ones(count), ahead), jnp.pad(shares, ahead), jnp.pad(gammas, ahead), fresh)
     rest = jax.tree.map(jnp.zeros_like, position)
-    (theta, _, _, ratio), _ = jax.lax.scan(one, (position, rest, rest, jnp.zeros(())), (ends, begins))
+    (theta, _, _, ratio), _ = jax.lax.scan(round_, (position, rest, rest, jnp.zeros(())), (ends, begins))
     return Refined(theta, ratio, jnp.zeros(()))
 
 
@@ -154,14 +153,14 @@ def _climb(learned: dict[str, Any], position: jax.Array, log_start: Any, log_tar
     symmetric I + ½ S ∇²log π S."""
     scale = jnp.exp(learned["log_step"])
 
-    def one(carry: tuple[jax.Array, jax.Array, jax.Array], share: jax.Array) -> tuple[Any, None]:
+    def climb_step(carry: tuple[jax.Array, jax.Array, jax.Array], share: jax.Array) -> tuple[Any, None]:
         theta, ratio, folds = carry
         climb = jax.grad(lambda x: share * log_target(x) + (1 - share) * log_start(x))
         jacobian = jnp.eye(len(theta)) + 0.5 * scale[:, None] * jax.jacfwd(climb)(theta) * scale
         value, folded = _log_det(jacobian)
         return (theta + 0.5 * scale**2 * climb(theta), ratio + value, folds + folded), None
 
-    (theta, ratio, folds), _ = jax.lax.scan(one, (position, jnp.zeros(()), jnp.zeros(())), shares)
+    (theta, ratio, folds), _ = jax.lax.scan(climb_step, (position, jnp.zeros(()), jnp.zeros(())), shares)
     return Refined(theta, ratio, folds)
 
 
@@ -169,12 +168,12 @@ def _log_det(matrix: jax.Array) -> tuple[jax.Array, jax.Array]:
     """log det of a symmetric matrix and whether it is not positive definite: each eigenvalue λ ≤ 0 then counts as
     λ/ε + log ε − 1, a slope back to where the map does not fold. The derivative is that of the exact value for λ ≥ ε.
     """
-    least = 0.05
+    floor = 0.05
     values, vectors = jnp.linalg.eigh(jax.lax.stop_gradient(matrix))
-    each = jnp.where(values > 0, jnp.log(jnp.abs(values)), values / least + jnp.log(least) - 1)
-    slope = (vectors / jnp.maximum(values, least)) @ vectors.T
+    logs = jnp.where(values > 0, jnp.log(jnp.abs(values)), values / floor + jnp.log(floor) - 1)
+    slope = (vectors / jnp.maximum(values, floor)) @ vectors.T
     linear = (slope * matrix).sum()
-    return linear + jax.lax.stop_gradient(each.sum() - linear), (values[0] <= 0).astype(matrix.dtype)
+    return linear + jax.lax.stop_gradient(logs.sum() - linear), (values[0] <= 0).astype(matrix.dtype)
 
 
 def _square(tree: PyTree) -> jax.Array:
