@@ -11,7 +11,7 @@ BOUND = 30.0  # of logarithms of the two precisions
 
 
 class FeatureMoments(NamedTuple):
-    """What n rows of features a (m numbers) and targets y (k numbers) say: Σ a a', Σ a y', Σ y², Σ 1, all weighted."""
+    """Weighted sums Σ a a', Σ a y', Σ y² and Σ 1 over rows of features a (m numbers) and targets y (k numbers)."""
 
     gram: jax.Array  # [m, m]
     cross: jax.Array  # [m, k]
@@ -29,12 +29,18 @@ class FeatureMoments(NamedTuple):
         a, y, w = (x.astype(self.gram.dtype) for x in (features, targets, weight))
         y = jnp.where(w[:, None] > 0, y, 0.0)
         weighted = w[:, None] * a
-        found = (weighted.T @ a, weighted.T @ y, (w[:, None] * y * y).sum(0), w.sum())
-        return FeatureMoments(*(old + new for old, new in zip(self, found)))
+        sums = (weighted.T @ a, weighted.T @ y, (w[:, None] * y * y).sum(0), w.sum())
+        return FeatureMoments(*(old + new for old, new in zip(self, sums)))
+
+    def whitened(self, root: jax.Array, centre: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+        """Σ a a', Σ a y' and Σ y² for features D^{-½}a and targets y − centre a, with root = D^{½}."""
+        moved = self.gram @ centre.T
+        squares = self.squares - 2 * (self.cross * centre.T).sum(0) + (moved * centre.T).sum(0)
+        return self.gram / (root[:, None] * root), (self.cross - moved) / root[:, None], squares
 
 
 class Rotated(NamedTuple):
-    """Moments in the eigenbasis of D^{-½} A'A D^{-½} and around the prior's mean: nothing is coupled any more."""
+    """Moments in the eigenbasis of D^{-½} A'A D^{-½} and around the prior's mean, where weights are independent."""
 
     values: jax.Array  # eigenvalues [m]
     basis: jax.Array  # [m, m]
@@ -45,11 +51,9 @@ class Rotated(NamedTuple):
     @staticmethod
     def of(moments: FeatureMoments, root: jax.Array, centre: jax.Array) -> "Rotated":
         """root: D^{½} [m], the prior's precision along the features; centre: its mean [k, m]."""
-        values, basis = jnp.linalg.eigh(moments.gram / (root[:, None] * root))
-        moved = moments.gram @ centre.T
-        cross = basis.T @ ((moments.cross - moved) / root[:, None])
-        squares = moments.squares - 2 * (moments.cross * centre.T).sum(0) + (moved * centre.T).sum(0)
-        return Rotated(jnp.maximum(values, 0.0), basis, cross, jnp.maximum(squares, 0.0), moments.rows)
+        gram, cross, squares = moments.whitened(root, centre)
+        values, basis = jnp.linalg.eigh(gram)
+        return Rotated(jnp.maximum(values, 0.0), basis, basis.T @ cross, jnp.maximum(squares, 0.0), moments.rows)
 
     def precision(self, scale: jax.Array, noise: jax.Array) -> jax.Array:
         """β_k a_i + scale [m, k]: the posterior's precision."""
@@ -88,18 +92,18 @@ class Rotated(NamedTuple):
             count, log_scale, log_noise, _ = state
             alpha, beta = jnp.exp(log_scale), jnp.exp(log_noise)
             centre = self.mean(alpha, beta)
-            known = (self.values[:, None] * beta / self.precision(alpha, beta)).sum(0)
+            determined = (self.values[:, None] * beta / self.precision(alpha, beta)).sum(0)
             misfit = self.squares - 2 * (centre * self.cross).sum(0) + (self.values[:, None] * centre**2).sum(0)
-            new_scale = jnp.log(known.sum()) - jnp.log((centre**2).sum())
-            new_noise = _best_noise(jnp.maximum(self.rows - known, 1e-6), misfit, loc, weight)
+            new_scale = jnp.log(determined.sum()) - jnp.log((centre**2).sum())
+            new_noise = _best_noise(jnp.maximum(self.rows - determined, 1e-6), misfit, loc, weight)
             new_scale = jnp.clip(new_scale, -BOUND, BOUND) if free_scale else log_scale
             new_noise = jnp.clip(new_noise, -BOUND, BOUND) if free_noise else log_noise
             change = jnp.maximum(jnp.abs(new_scale - log_scale), jnp.abs(new_noise - log_noise).max())
             return count + 1, new_scale, new_noise, change
 
         start = (jnp.zeros((), jnp.int32), jnp.log(scale), jnp.log(noise), jnp.full((), jnp.inf, noise.dtype))
-        found = jax.lax.while_loop(lambda s: (s[0] < ROUNDS) & (s[3] > 1e-10), improve, start)
-        return jnp.exp(found[1]), jnp.exp(found[2])
+        final = jax.lax.while_loop(lambda s: (s[0] < ROUNDS) & (s[3] > 1e-10), improve, start)
+        return jnp.exp(final[1]), jnp.exp(final[2])
 
 
 def _best_noise(rows: jax.Array, misfit: jax.Array, loc: Any, weight: Any) -> jax.Array:
@@ -110,5 +114,5 @@ def _best_noise(rows: jax.Array, misfit: jax.Array, loc: Any, weight: Any) -> ja
         pull = misfit * jnp.exp(-2 * value)
         return value - jnp.clip((rows - pull + weight * (value - loc)) / (2 * pull + weight + 1e-30), -1.0, 1.0)
 
-    found = jax.lax.fori_loop(0, 20, newton, -0.5 * jnp.clip(exact, -BOUND, BOUND))
-    return jnp.where(weight > 0, -2 * found, exact)
+    log_sigma = jax.lax.fori_loop(0, 20, newton, -0.5 * jnp.clip(exact, -BOUND, BOUND))
+    return jnp.where(weight > 0, -2 * log_sigma, exact)

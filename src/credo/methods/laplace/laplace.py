@@ -43,7 +43,7 @@ GRID = tuple(float(x) for x in np.logspace(-4, 4, 25))  # what "validation" mult
 
 @struct
 class LaplaceState:
-    """The point and its optimiser; the curvature so far; the Gaussian, once it is known."""
+    """The point and its optimiser; the curvature so far; the Gaussian, once it is computed."""
 
     point: PointState = leaf()
     sums: Any = leaf()
@@ -64,7 +64,7 @@ class Laplace(Method):
     Predictions linearise the network at θ* unless `credo.predict(mode=…)` says "sampled" or "probit". The posterior
     has `log_evidence` = log p(D|θ*) + log p(θ*) + P/2 log 2π − ½ log |H + P|. Noise, learned or inferred, is taken at
     its best value. Under a temperature T the covariance is T (H + P)⁻¹. A prior that is not normal enters by its second
-    derivatives at θ*, and is refused where they are not positive. An alarm tells where θ* is no mode: the Newton
+    derivatives at θ*, and is refused where they are not positive. An alarm says where θ* is no mode: the Newton
     decrement ½ g'(H + P)⁻¹g, in `fit.phases["gaussian"]`, is what the log joint still lacks, in nats. MacKay (1992);
     Ritter et al. (2018) for Kronecker factors; Daxberger et al. (2021), Laplace Redux.
 
@@ -119,9 +119,9 @@ class Laplace(Method):
         return MAP(self.learning_rate, self.optimiser, self.schedule)
 
     def prepare(self, model: Model) -> tuple[Model, list[str]]:
-        for name, known in (("structure", STRUCTURES), ("curvature", CURVATURES), ("prior_precision", PRECISIONS)):
-            if vars(self)[name] not in known:
-                raise InputError(f"{name} must be one of {', '.join(known)}, got {vars(self)[name]!r}.")
+        for name, choices in (("structure", STRUCTURES), ("curvature", CURVATURES), ("prior_precision", PRECISIONS)):
+            if vars(self)[name] not in choices:
+                raise InputError(f"{name} must be one of {', '.join(choices)}, got {vars(self)[name]!r}.")
         if self.curvature == "hessian" and self.structure not in ("full", "low_rank"):
             raise Refusal('curvature="hessian" needs structure="full" or "low_rank": the others add up squares.')
         if self.curvature == "fisher" and self.structure == "low_rank":
@@ -172,7 +172,7 @@ class Laplace(Method):
     ) -> tuple[LaplaceState, Info]:
         if phase.name == "optimise":
             point, info = self._map().step(noise, model, phase, state.point, batch)
-            # In double precision some of the optimiser's numbers are promoted; its state stays what it was.
+            # In double precision some of the optimiser's numbers are promoted; its state keeps its types.
             point = jax.tree.map(lambda new, old: new.astype(old.dtype), point, state.point)
             return dataclasses.replace(state, point=point), info
         if phase.name == "turn":
@@ -220,15 +220,15 @@ class Laplace(Method):
             scale = scale * self._best_on_held_out(model, variables, spectrum, state)
         evidence = log_evidence(spectrum, prior, values, state.log_likelihood, scale, state.groups)
         spread = spectrum.at(scales_of(scale, state.groups), model.temperature)
-        found = dataclasses.replace(state, spread=spread, log_evidence=evidence, scale=scale)
-        # The mode was looked for under the prior as it is.
-        own = spectrum.at(scales_of(jnp.ones_like(scale), state.groups), model.temperature)
+        new = dataclasses.replace(state, spread=spread, log_evidence=evidence, scale=scale)
+        # The mode is that under the prior without the scale.
+        unscaled = spectrum.at(scales_of(jnp.ones_like(scale), state.groups), model.temperature)
         metrics = {
             "log_evidence": evidence,
             "prior_scale": jnp.exp(jnp.log(scale).mean()),
-            "newton_decrement": newton_decrement(model, variables, own, state.gradient),
+            "newton_decrement": newton_decrement(model, variables, unscaled, state.gradient),
         }
-        return found, Info(metrics)
+        return new, Info(metrics)
 
     def _best_on_held_out(
         self, model: Model, variables: Variables, spectrum: Spectrum, state: LaplaceState
@@ -243,13 +243,10 @@ class Laplace(Method):
         return self._map().point(model, state.point)
 
     def posterior(self, model: Model, state: LaplaceState, draws: PyTree) -> GaussianWeights:
-        points = jax.vmap(lambda s: self.point(model, s))(state)
-        rest = {name: tree for name, tree in points.params.items() if name != "network"}
-        mean = {"network": points.params["network"]}
-        return GaussianWeights(mean, state.spread, rest, points.state, state.log_evidence, state.scale, state.structure)
+        return gaussian_posterior(jax.vmap(lambda s: self.point(model, s))(state), state, state.structure)
 
 
-# Under a jit of their own they are traced once for all fits of the same shapes, not once for each fit.
+# Each has its jit, hence is traced once for all fits of the same shapes.
 @jax.jit
 def _add(method: Laplace, key: jax.Array, model: Model, state: LaplaceState, batch: Batch) -> tuple[LaplaceState, Info]:
     return method.add(key, model, state, batch)
@@ -258,6 +255,13 @@ def _add(method: Laplace, key: jax.Array, model: Model, state: LaplaceState, bat
 @jax.jit
 def _gaussian(method: Laplace, model: Model, state: LaplaceState) -> tuple[LaplaceState, Info]:
     return method.gaussian(model, state)
+
+
+def gaussian_posterior(points: Variables, state: Any, structure: str) -> GaussianWeights:
+    """The Gaussian around the weights of every member; other parameters are points."""
+    rest = {name: tree for name, tree in points.params.items() if name != "network"}
+    mean = {"network": points.params["network"]}
+    return GaussianWeights(mean, state.spread, rest, points.state, state.log_evidence, state.scale, structure)
 
 
 def single(variables: Variables) -> Variables:

@@ -26,7 +26,7 @@ from credo.methods.laplace.curvature import (
     tapped,
 )
 from credo.methods.laplace.feature_regression import LOG_2PI, FeatureMoments, Rotated
-from credo.methods.laplace.laplace import Laplace, LaplaceState, single
+from credo.methods.laplace.laplace import Laplace, LaplaceState, gaussian_posterior, single
 from credo.methods.points.map import MAP, PointState
 from credo.posteriors import GaussianWeights
 
@@ -44,7 +44,7 @@ class LayerState:
     log_noise: jax.Array = leaf()  # log σ of each output
     spread: Any = leaf()
     log_evidence: jax.Array = leaf()
-    scale: jax.Array = leaf()  # what the prior's precision is multiplied by [1]
+    scale: jax.Array = leaf()  # factor of the prior's precision [1]
     layer: Layer | None = None
 
 
@@ -96,7 +96,7 @@ class LastLayer(Method):
         return MAP(self.learning_rate, self.optimiser, self.schedule)
 
     def _laplace(self) -> Laplace:
-        """What likelihoods without a closed form get."""
+        """The method for likelihoods without a closed form."""
         return Laplace(
             structure="last_layer", prior_precision=self.prior_precision, layer=self.layer, train=self.train,
             learning_rate=self.learning_rate, optimiser=self.optimiser, schedule=self.schedule,
@@ -108,9 +108,9 @@ class LastLayer(Method):
             "noise_scale": ("evidence", "map"),
             "features": ("map", "evidence"),
         }
-        for name, known in options.items():
-            if vars(self)[name] not in known:
-                raise InputError(f"{name} must be one of {', '.join(known)}, got {vars(self)[name]!r}.")
+        for name, choices in options.items():
+            if vars(self)[name] not in choices:
+                raise InputError(f"{name} must be one of {', '.join(choices)}, got {vars(self)[name]!r}.")
         if isinstance(model.likelihood, Gaussian):
             return model, at_mode(model)
         if self.features == "evidence":
@@ -187,10 +187,10 @@ class LastLayer(Method):
         by_path = [{layer.kernel: x} for x in (rotated.basis, basis_out, root, std)]
         spread = Kronecker(by_path[0], by_path[1], by_path[2], by_path[3], (layer,))
         mean = centre + (rotated.basis @ rotated.mean(scale, noise)).T / root
-        found = dataclasses.replace(
+        new = dataclasses.replace(
             state, mean=mean, log_noise=-0.5 * jnp.log(noise), spread=spread, log_evidence=evidence, scale=scale[None]
         )
-        return found, Info({"log_evidence": evidence, "prior_scale": scale})
+        return new, Info({"log_evidence": evidence, "prior_scale": scale})
 
     def point(self, model: Model, state: Any) -> Variables:
         variables = self._map().point(model, state.point)
@@ -201,10 +201,7 @@ class LastLayer(Method):
     def posterior(self, model: Model, state: Any, draws: PyTree) -> GaussianWeights:
         if isinstance(state, LaplaceState):
             return self._laplace().posterior(model, state, draws)
-        points = jax.vmap(lambda s: self.point(model, s))(state)
-        rest = {name: tree for name, tree in points.params.items() if name != "network"}
-        mean = {"network": points.params["network"]}
-        return GaussianWeights(mean, state.spread, rest, points.state, state.log_evidence, state.scale, "last_layer")
+        return gaussian_posterior(jax.vmap(lambda s: self.point(model, s))(state), state, "last_layer")
 
 
 @struct
@@ -226,9 +223,9 @@ class ByEvidence(MAP):
             self.method.solution(model, jax.lax.stop_gradient(variables), layer, fixed)
         )
         evidence = smooth_evidence(moments, root, centre, scale, noise)
-        whole = model.log_prior(variables.params)
+        log_prior = model.log_prior(variables.params)
         layer_part = local_prior(model, variables, layer.paths, "last_layer").log_prob
-        return (evidence + whole - layer_part) / model.temperature, variables.state
+        return (evidence + log_prior - layer_part) / model.temperature, variables.state
 
 
 def most_evidence(
@@ -236,8 +233,8 @@ def most_evidence(
 ) -> tuple[jax.Array, jax.Array]:
     """(scale, β) that maximise log p(Y) + log p(log σ), with σ = β^{-½} under the likelihood's own prior.
 
-    `Rotated.best` knows normal priors of u = log σ. Another one is taken as the normal of its slope g and curvature −λ
-    at the last u, N(u + g/λ, 1/λ), until u stays: there the slopes are those of the prior itself.
+    `Rotated.best` takes normal priors of u = log σ. Another one is replaced by the normal of its slope g and curvature
+    −λ at the last u, N(u + g/λ, 1/λ), until u converges: there the slopes agree.
     """
     best = partial(rotated.best, free_scale=free_scale, free_noise=free_noise)
     if not likelihood.inferred:
@@ -246,36 +243,33 @@ def most_evidence(
         return best(scale, noise, prior=(likelihood.prior_loc, likelihood.prior_scale**-2.0))
     slope = jax.grad(lambda u: likelihood.log_prior({"log_scale": u}))
 
-    def again(state: Any) -> Any:
+    def improve(state: Any) -> Any:
         count, scale, noise, _ = state
         u = -0.5 * jnp.log(noise)
-        g, bend = jax.jvp(slope, (u,), (jnp.ones_like(u),))
-        weight = jnp.maximum(-bend, LEAST)
+        g, curvature = jax.jvp(slope, (u,), (jnp.ones_like(u),))
+        weight = jnp.maximum(-curvature, LEAST)
         new_scale, new_noise = best(scale, noise, prior=(u + g / weight, weight))
         return count + 1, new_scale, new_noise, jnp.abs(jnp.log(new_noise) - jnp.log(noise)).max()
 
     close = jnp.finfo(noise.dtype).eps ** 0.5
     start = (jnp.zeros((), jnp.int32), scale, noise, jnp.full((), jnp.inf, noise.dtype))
-    found = jax.lax.while_loop(lambda s: (s[0] < ROUNDS) & (s[3] > close), again, start)
-    return found[1], found[2]
+    final = jax.lax.while_loop(lambda s: (s[0] < ROUNDS) & (s[3] > close), improve, start)
+    return final[1], final[2]
 
 
 def smooth_evidence(
     moments: FeatureMoments, root: jax.Array, centre: jax.Array, scale: jax.Array, noise: jax.Array
 ) -> jax.Array:
     """`Rotated.log_evidence` by Cholesky factors, whose derivatives exist where eigenvalues meet."""
-    gram = moments.gram / (root[:, None] * root)
-    moved = moments.gram @ centre.T
-    cross = (moments.cross - moved) / root[:, None]
-    squares = moments.squares - 2 * (moments.cross * centre.T).sum(0) + (moved * centre.T).sum(0)
+    gram, cross, squares = moments.whitened(root, centre)
 
-    def one(beta: jax.Array, r: jax.Array, square: jax.Array) -> jax.Array:
+    def output_evidence(beta: jax.Array, r: jax.Array, square: jax.Array) -> jax.Array:
         lower = jnp.linalg.cholesky(beta * gram + scale * jnp.eye(len(root), dtype=gram.dtype))
         z = jax.scipy.linalg.solve_triangular(lower, beta * r, lower=True)
         size = len(root) * jnp.log(scale) - 2 * jnp.log(jnp.diagonal(lower)).sum()
         return 0.5 * (moments.rows * (jnp.log(beta) - LOG_2PI) + size - beta * square + z @ z)
 
-    return jax.vmap(one)(noise, cross.T, squares).sum()
+    return jax.vmap(output_evidence)(noise, cross.T, squares).sum()
 
 
 def add_rows(

@@ -30,8 +30,8 @@ def held_out_score(model: Model, variables: Variables, spread: Any, inputs: PyTr
     order = jnp.arange(NODES)[:, None] * jnp.where(jnp.arange(outputs.shape[1]) % 2, 13, 1)
     nodes = ndtri(jnp.clip(((order + 0.5) / NODES + shift) % 1.0, 1e-4, 1 - 1e-4)).astype(outputs.dtype)
 
-    def one(z: jax.Array) -> jax.Array:
+    def log_prob(z: jax.Array) -> jax.Array:
         return model.likelihood.log_prob(params, outputs + std.astype(outputs.dtype) * z, values)
 
-    each = jax.lax.map(one, nodes)
-    return (logsumexp(each, axis=0) - jnp.log(NODES)).sum()
+    log_probs = jax.lax.map(log_prob, nodes)
+    return (logsumexp(log_probs, axis=0) - jnp.log(NODES)).sum()

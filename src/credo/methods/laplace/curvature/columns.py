@@ -19,12 +19,12 @@ def square_root(matrices: jax.Array) -> jax.Array:
     largest = jnp.max(jnp.diagonal(matrices, axis1=1, axis2=2), axis=-1)
 
     def column(rest: jax.Array, j: jax.Array) -> tuple[jax.Array, jax.Array]:
-        whole = jax.lax.dynamic_index_in_dim(rest, j, 2, keepdims=False)
-        pivot = jax.lax.dynamic_index_in_dim(whole, j, 1, keepdims=False)
+        entries = jax.lax.dynamic_index_in_dim(rest, j, 2, keepdims=False)
+        pivot = jax.lax.dynamic_index_in_dim(entries, j, 1, keepdims=False)
         usable = pivot > tolerance * largest
         root = jnp.sqrt(jnp.where(usable, pivot, 1.0))
-        found = jnp.where(usable[:, None], whole / root[:, None], 0.0)
-        return rest - found[:, :, None] * found[:, None, :], found
+        scaled = jnp.where(usable[:, None], entries / root[:, None], 0.0)
+        return rest - scaled[:, :, None] * scaled[:, None, :], scaled
 
     return jax.lax.scan(column, matrices, jnp.arange(size))[1]
 

@@ -27,5 +27,5 @@ def newton_decrement(model: Model, variables: Variables, spread: Any, gradient: 
         return model.log_prior(with_weights(variables, values).params)
 
     slope = jax.grad(log_prior)({path: values[path] for path in gradient})
-    whole = {path: (g + slope[path].astype(g.dtype)) / model.temperature for path, g in gradient.items()}
-    return 0.5 * spread.square(whole)
+    total = {path: (g + slope[path].astype(g.dtype)) / model.temperature for path, g in gradient.items()}
+    return 0.5 * spread.square(total)

@@ -14,7 +14,7 @@ from credo.core.typing import PyTree
 from credo.methods.laplace.curvature.ggn import Roots
 from credo.methods.laplace.curvature.paths import Arrays
 from credo.methods.laplace.curvature.prior import LocalPrior
-from credo.methods.laplace.curvature.spectrum import LOG_2PI, Spectrum
+from credo.methods.laplace.curvature.spectrum import Spectrum, covariance_root, root_log_prob
 from credo.methods.laplace.curvature.taps import Layer, tapped
 
 
@@ -46,11 +46,11 @@ class DenseBlockSums:
 
     def matrix(self) -> jax.Array:
         """H [C (in + 1), C (in + 1)], outputs first."""
-        place = np.zeros((self.outputs, self.outputs), np.int32)
-        place[np.triu_indices(self.outputs)] = np.arange(len(self.blocks))
-        place = np.maximum(place, place.T)
+        index = np.zeros((self.outputs, self.outputs), np.int32)
+        index[np.triu_indices(self.outputs)] = np.arange(len(self.blocks))
+        index = np.maximum(index, index.T)
         size = self.outputs * self.blocks.shape[-1]
-        return self.blocks[place].transpose(0, 2, 1, 3).reshape(size, size)
+        return self.blocks[index].transpose(0, 2, 1, 3).reshape(size, size)
 
     def spectrum(self, prior: LocalPrior) -> Spectrum:
         """Cholesky factors of H + P."""
@@ -63,9 +63,7 @@ class DenseBlockSums:
             return jnp.linalg.cholesky(matrix + jnp.diag(layer.join(scaled).ravel().astype(matrix.dtype)))
 
         def at(scales: Arrays, temperature: Any) -> DenseBlock:
-            lower = factor(scales)
-            inverse = jax.scipy.linalg.solve_triangular(lower, jnp.eye(len(lower), dtype=lower.dtype), lower=True)
-            return DenseBlock(jnp.sqrt(temperature) * inverse.T, layer, outputs)
+            return DenseBlock(covariance_root(factor(scales), temperature), layer, outputs)
 
         return Spectrum(lambda scales: 2 * jnp.log(jnp.diagonal(factor(scales))).sum(), at)
 
@@ -90,11 +88,9 @@ class DenseBlock:
         return self.layer.split((self.scale @ z).reshape(self.outputs, -1))
 
     def log_prob(self, deviation: Arrays) -> jax.Array:
-        """−½ |S⁻¹δ|² − log |S| − P/2 log 2π."""
+        """log N(δ; 0, Σ)."""
         assert self.layer is not None
-        vector = self.layer.join(deviation).ravel().astype(self.scale.dtype)
-        z = jax.scipy.linalg.solve_triangular(self.scale, vector, lower=False)
-        return -0.5 * (z @ z) - jnp.log(jnp.abs(jnp.diagonal(self.scale))).sum() - 0.5 * len(z) * LOG_2PI
+        return root_log_prob(self.scale, self.layer.join(deviation).ravel())
 
     def square(self, gradient: Arrays) -> jax.Array:
         """g'Σg for a gradient g by path."""

@@ -58,11 +58,11 @@ class DiagonalSums:
             return jax.vjp(run, values)[1](s[None])[0]
 
         def chunk(total: Arrays, rows: tuple[PyTree, jax.Array]) -> Arrays:
-            def one(total: Arrays, column: jax.Array) -> tuple[Arrays, None]:
+            def add_squares(total: Arrays, column: jax.Array) -> tuple[Arrays, None]:
                 g = jax.vmap(row)(rows[0], column)
                 return {p: t + (g[p] ** 2).sum(0).astype(t.dtype) for p, t in total.items()}, None
 
-            return jax.lax.scan(one, total, jnp.moveaxis(rows[1], 1, 0))[0]
+            return jax.lax.scan(add_squares, total, jnp.moveaxis(rows[1], 1, 0))[0]
 
         width = sum(x.size for x in values.values())
         return over_rows(chunk, self.values, batch.inputs, jnp.moveaxis(columns, 1, 0), width)
@@ -103,8 +103,8 @@ class Diagonal:
 
     def log_prob(self, deviation: Arrays) -> jax.Array:
         """Σ_i log N(δ_i; 0, s_i²)."""
-        each = [-0.5 * ((deviation[p] / s) ** 2 + LOG_2PI) - jnp.log(s) for p, s in self.std.items()]
-        return sum((x.sum() for x in each), jnp.zeros(()))
+        terms = [-0.5 * ((deviation[p] / s) ** 2 + LOG_2PI) - jnp.log(s) for p, s in self.std.items()]
+        return sum((x.sum() for x in terms), jnp.zeros(()))
 
     def square(self, gradient: Arrays) -> jax.Array:
         """g'Σg for a gradient g by path."""

@@ -44,10 +44,10 @@ def best_scale(spectrum: Spectrum, prior: LocalPrior, values: Arrays, groups: Gr
         return spectrum.log_det(scales_of(jnp.exp(log_scale), groups))
 
     def improve(state: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array, jax.Array]:
-        count, now, _ = state
-        determined = jnp.maximum(sizes - jax.grad(log_det)(now), 1e-12)
+        count, current, _ = state
+        determined = jnp.maximum(sizes - jax.grad(log_det)(current), 1e-12)
         new = jnp.clip(jnp.log(determined) - jnp.log(jnp.maximum(squares, 1e-30)), -BOUND, BOUND)
-        return count + 1, new, jnp.abs(new - now).max()
+        return count + 1, new, jnp.abs(new - current).max()
 
     def going(state: tuple[jax.Array, jax.Array, jax.Array]) -> jax.Array:
         return (state[0] < ROUNDS) & (state[2] > 1e-6)
@@ -69,8 +69,8 @@ def _sizes(values: Arrays, groups: Groups) -> jax.Array:
 def _squares(prior: LocalPrior, values: Arrays, groups: Groups) -> jax.Array:
     """(θ − μ)'P(θ − μ) of each group."""
 
-    def one(path: str) -> jax.Array:
+    def square(path: str) -> jax.Array:
         return (prior.precision[path] * (values[path] - prior.centre[path]) ** 2).sum()
 
     dtype = jnp.result_type(float)
-    return jnp.stack([sum((one(path) for path in paths), jnp.zeros((), dtype)) for paths in groups]).astype(dtype)
+    return jnp.stack([sum((square(path) for path in paths), jnp.zeros((), dtype)) for paths in groups]).astype(dtype)

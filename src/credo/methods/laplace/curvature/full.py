@@ -16,7 +16,7 @@ from credo.core.typing import PyTree
 from credo.methods.laplace.curvature.ggn import Roots, hessian_product, over_rows, row_chunk, row_jacobian
 from credo.methods.laplace.curvature.paths import Arrays, flat, function, unflat
 from credo.methods.laplace.curvature.prior import LocalPrior
-from credo.methods.laplace.curvature.spectrum import LOG_2PI, Spectrum
+from credo.methods.laplace.curvature.spectrum import Spectrum, covariance_root, root_log_prob
 
 
 @struct
@@ -53,12 +53,12 @@ class FullSums:
         return FullSums(matrix, self.shapes, False)
 
     def _hessian(self, model: Model, variables: Variables, batch: Batch, values: Arrays) -> jax.Array:
-        def one(unit: jax.Array) -> jax.Array:
+        def hessian_column(unit: jax.Array) -> jax.Array:
             vector = unflat(unit.astype(flat(values).dtype), values)
             return flat(hessian_product(model, variables, batch, values, vector))
 
         size = self.matrix.shape[0]
-        matrix = jax.lax.map(one, jnp.eye(size, dtype=self.matrix.dtype), batch_size=min(size, 32))
+        matrix = jax.lax.map(hessian_column, jnp.eye(size, dtype=self.matrix.dtype), batch_size=min(size, 32))
         return (0.5 * (matrix + matrix.T)).astype(self.matrix.dtype)
 
     def spectrum(self, prior: LocalPrior) -> Spectrum:
@@ -76,9 +76,7 @@ class FullSums:
             return jnp.linalg.cholesky(matrix + jnp.diag(diagonal.astype(matrix.dtype)))
 
         def at(scales: Arrays, temperature: Any) -> Full:
-            lower = factor(scales)
-            inverse = jax.scipy.linalg.solve_triangular(lower, jnp.eye(len(lower), dtype=lower.dtype), lower=True)
-            return Full(jnp.sqrt(temperature) * inverse.T, shapes)
+            return Full(covariance_root(factor(scales), temperature), shapes)
 
         return Spectrum(lambda scales: 2 * jnp.log(jnp.diagonal(factor(scales))).sum(), at)
 
@@ -101,10 +99,8 @@ class Full:
         return unflat(self.scale @ z, dict(self.shapes))
 
     def log_prob(self, deviation: Arrays) -> jax.Array:
-        """−½ |S⁻¹δ|² − log |S| − P/2 log 2π."""
-        vector = flat({path: deviation[path] for path in self.paths}).astype(self.scale.dtype)
-        z = jax.scipy.linalg.solve_triangular(self.scale, vector, lower=False)
-        return -0.5 * (z @ z) - jnp.log(jnp.abs(jnp.diagonal(self.scale))).sum() - 0.5 * len(z) * LOG_2PI
+        """log N(δ; 0, Σ)."""
+        return root_log_prob(self.scale, flat({path: deviation[path] for path in self.paths}))
 
     def square(self, gradient: Arrays) -> jax.Array:
         """g'Σg for a gradient g by path."""
@@ -126,21 +122,21 @@ class Full:
 
     def marginal(self, paths: tuple[str, ...]) -> "Full":
         """The same of some of the weights: their block of Σ."""
-        rows = jnp.asarray(self.scale)[jnp.asarray(self._places(paths))]
+        rows = jnp.asarray(self.scale)[jnp.asarray(self._index(paths))]
         return Full(lower_factor(rows[::-1])[::-1, ::-1], tuple(s for s in self.shapes if s[0] in paths))
 
     def renewed(self, std: Arrays) -> "Full":
         """The same with the weights at these paths independent, with these standard deviations."""
-        kept = tuple(path for path in self.paths if path not in std)
-        keep, new = self._places(kept), self._places(tuple(std))
+        others = tuple(path for path in self.paths if path not in std)
+        keep, new = self._index(others), self._index(tuple(std))
         values = [
             jnp.broadcast_to(jnp.asarray(std[p], self.scale.dtype), s).ravel() for p, s in self.shapes if p in std
         ]
         scale = jnp.zeros(self.scale.shape, self.scale.dtype).at[new, new].set(jnp.concatenate(values))
-        return Full(scale.at[keep[:, None], keep].set(self.marginal(kept).scale) if kept else scale, self.shapes)
+        return Full(scale.at[keep[:, None], keep].set(self.marginal(others).scale) if others else scale, self.shapes)
 
-    def _places(self, paths: tuple[str, ...]) -> np.ndarray:
-        """Where the numbers of these weights lie in the vector."""
+    def _index(self, paths: tuple[str, ...]) -> np.ndarray:
+        """Indices of these weights in the vector."""
         marks = [np.full(math.prod(shape), path in paths) for path, shape in self.shapes]
         return np.flatnonzero(np.concatenate(marks))
 

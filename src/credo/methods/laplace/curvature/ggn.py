@@ -49,7 +49,7 @@ def row_jacobian(model: Model, variables: Variables, row: PyTree, values: Arrays
 
 def over_rows(step: Callable[[Any, PyTree], Any], start: Any, inputs: PyTree, columns: jax.Array, width: int) -> Any:
     """Fold `step` over chunks of (inputs, columns) small enough that `width` numbers for each row stay below `CHUNK`;
-    what fills up the last chunk are copies of its last input with columns of zeros."""
+    the last chunk is padded with copies of its last input and columns of zeros."""
     count = columns.shape[0]
     size = max(1, min(count, CHUNK // max(1, width)))
     pieces = -(-count // size)

@@ -1,4 +1,4 @@
-"""Find the dense layers of any network by reading its program, and run it with their outputs nudged.
+"""Find the dense layers of any network by reading its program, and run it with their outputs shifted.
 
 Networks of other libraries do not say what goes into their layers. Their programs do: a dense layer is a `dot_general`
 one of whose operands is a parameter matrix. Running the program equation by equation, each value carries a note: that
@@ -15,15 +15,8 @@ from jax.extend.core import ClosedJaxpr, Literal
 
 INLINED = {"jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "remat2": "jaxpr", "checkpoint": "jaxpr"}
 ALIASES = (
-    "transpose",
-    "reshape",
-    "squeeze",
-    "expand_dims",
-    "broadcast_in_dim",
-    "convert_element_type",
-    "copy",
-    "copy_p",
-)
+    "transpose", "reshape", "squeeze", "expand_dims", "broadcast_in_dim", "convert_element_type", "copy", "copy_p",
+)  # fmt: skip
 WORDS = {
     "conv_general_dilated": "a convolution", "gather": "an embedding", "scan": "a loop", "while": "a loop",
     "mul": "a product of elements, as scales of a norm are",
@@ -38,7 +31,7 @@ class Origin(NamedTuple):
     axes: tuple[int | None, ...]
 
 
-class Made(NamedTuple):
+class LayerOutput(NamedTuple):
     """The value is W a (+ b) of a layer, with the layer's outputs along `axis` (None where there is one output)."""
 
     kernel: str
@@ -55,7 +48,7 @@ class DenseLayer(NamedTuple):
 
 class Reader:
     """One run of a program. `layers`, `inputs` (a [n, in] by kernel path) and `problems` (why a parameter has no rule)
-    are filled on the way; `shifts` [n, out] by kernel path are added to what layers make."""
+    are filled on the way; `shifts` [n, out] by kernel path are added to the outputs of layers."""
 
     def __init__(self, rows: int, shifts: dict[str, jax.Array], shapes: dict[str, tuple[int, ...]]):
         self.rows, self.shifts, self.shapes = rows, shifts, shapes
@@ -65,19 +58,19 @@ class Reader:
 
     def run(self, jaxpr: Any, consts: Any, args: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
         """Values and notes of the program's outputs."""
-        known: dict[Any, tuple[Any, Any]] = dict(zip(jaxpr.constvars, [(c, None) for c in consts]))
-        known.update(zip(jaxpr.invars, args))
+        env: dict[Any, tuple[Any, Any]] = dict(zip(jaxpr.constvars, [(c, None) for c in consts]))
+        env.update(zip(jaxpr.invars, args))
 
         def read(v: Any) -> tuple[Any, Any]:
-            return (v.val, None) if isinstance(v, Literal) else known[v]
+            return (v.val, None) if isinstance(v, Literal) else env[v]
 
         uses = Counter(v for e in jaxpr.eqns for v in e.invars if not isinstance(v, Literal))
         for eqn in jaxpr.eqns:
-            # A value that is used elsewhere, too, is not only a layer's output on its way to the bias.
+            # A layer's output that is used elsewhere, too, is not only the argument of its bias.
             once = [isinstance(v, Literal) or uses[v] == 1 for v in eqn.invars]
             pairs = [read(v) for v in eqn.invars]
-            pairs = [(x, n if o or not isinstance(n, Made) else None) for (x, n), o in zip(pairs, once)]
-            known.update(zip(eqn.outvars, self._equation(eqn, pairs)))
+            pairs = [(x, n if o or not isinstance(n, LayerOutput) else None) for (x, n), o in zip(pairs, once)]
+            env.update(zip(eqn.outvars, self._equation(eqn, pairs)))
         return [read(v) for v in jaxpr.outvars]
 
     def _equation(self, eqn: Any, pairs: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
@@ -89,7 +82,7 @@ class Reader:
             jaxpr, consts = (inner.jaxpr, inner.consts) if isinstance(inner, ClosedJaxpr) else (inner, ())
             return self.run(jaxpr, consts, pairs)
         results = _evaluate(eqn, values)
-        if name in ALIASES and isinstance(notes[0], Origin | Made):
+        if name in ALIASES and isinstance(notes[0], Origin | LayerOutput):
             note = _alias(name, eqn.params, notes[0], values[0].shape, results[0].shape)
             if note is None and origins:
                 self._problem(origins[0].path, name)
@@ -106,15 +99,15 @@ class Reader:
         self.problems.setdefault(path, f"it is used in {WORDS.get(name, name)}")
 
     def _product(self, numbers: Any, values: list[Any], notes: list[Any], result: Any) -> tuple[Any, Any]:
-        """The layer W a, recorded and nudged, where W is a whole parameter matrix and a is one row for each example."""
+        """The layer W a, recorded and shifted, where W is a parameter matrix and a is one row for each example."""
         side = 0 if isinstance(notes[0], Origin) else 1
         origin: Origin = notes[side]
         contracted, batched = numbers
         summed = list(contracted[side])
         other = values[1 - side]
         axis_in = origin.axes[summed[0]] if len(summed) == 1 else None
-        whole = len(origin.shape) == 2 and math.prod(values[side].shape) == math.prod(origin.shape)
-        if axis_in is None or not whole or batched[0] or other.size != self.rows * origin.shape[axis_in]:
+        full = len(origin.shape) == 2 and math.prod(values[side].shape) == math.prod(origin.shape)
+        if axis_in is None or not full or batched[0] or other.size != self.rows * origin.shape[axis_in]:
             self.problems.setdefault(origin.path, "it is not a matrix that multiplies one vector for each row")
             return result, None
         if origin.path in self.layers:
@@ -128,33 +121,33 @@ class Reader:
         if shift is not None:
             shift = shift.T if side == 0 else shift
             result = result + shift.reshape(result.shape).astype(result.dtype)
-        return result, Made(origin.path, self._axis_out(origin, summed[0], axis_in, side, values, size_out))
+        return result, LayerOutput(origin.path, self._axis_out(origin, summed[0], axis_in, side, values, size_out))
 
     def _axis_out(
         self, origin: Origin, summed: int, axis_in: int, side: int, values: list[Any], size_out: int
     ) -> int | None:
         """Where the layer's outputs lie in the product: free axes of the left operand come first."""
         free = [axis for axis in range(values[side].ndim) if axis != summed]
-        place = next((i for i, axis in enumerate(free) if origin.axes[axis] == 1 - axis_in), None)
-        if place is None or size_out == 1:
+        index = next((i for i, axis in enumerate(free) if origin.axes[axis] == 1 - axis_in), None)
+        if index is None or size_out == 1:
             return None
-        return place if side == 0 else values[0].ndim - 1 + place
+        return index if side == 0 else values[0].ndim - 1 + index
 
-    def _bias(self, notes: list[Any]) -> Made | None:
+    def _bias(self, notes: list[Any]) -> LayerOutput | None:
         """W a + b: the bias belongs to the layer where it runs along the layer's outputs."""
         origin = next(n for n in notes if isinstance(n, Origin))
-        made = next((n for n in notes if isinstance(n, Made)), None)
-        layer = None if made is None else self.layers.get(made.kernel)
+        output = next((n for n in notes if isinstance(n, LayerOutput)), None)
+        layer = None if output is None else self.layers.get(output.kernel)
         size_out = 0 if layer is None else self._size_out(layer)
-        along = made is not None and (size_out == 1 or (0 in origin.axes and origin.axes.index(0) == made.axis))
+        along = output is not None and (size_out == 1 or (0 in origin.axes and origin.axes.index(0) == output.axis))
         if layer is None or layer.bias is not None or origin.shape != (size_out,) or not along:
             self.problems.setdefault(origin.path, "it is added to something else than a dense layer's output")
             return None
-        if any(origin.path == found.bias for found in self.layers.values()):
+        if any(origin.path == other.bias for other in self.layers.values()):
             self.problems[origin.path] = "it is used twice"
             return None
         self.layers[layer.kernel] = layer._replace(bias=origin.path)
-        return made
+        return output
 
     def _size_out(self, layer: DenseLayer) -> int:
         return self.shapes[layer.kernel][0 if layer.rows_out else 1]
@@ -163,7 +156,7 @@ class Reader:
 def read_program(
     closed: Any, params: dict[str, Any], rest: list[Any], rows: int, shifts: dict[str, jax.Array]
 ) -> tuple[jax.Array, Reader, str | None]:
-    """Outputs, what was found, and the kernel of the layer whose output is the network's.
+    """Outputs, the reader, and the kernel of the layer whose output is the network's.
 
     Args:
         closed: the program of f(params, *rest), as `jax.make_jaxpr` gives it.
@@ -175,7 +168,7 @@ def read_program(
     reader = Reader(rows, shifts, {path: tuple(x.shape) for path, x in params.items()})
     marked = [(x, Origin(path, tuple(x.shape), tuple(range(x.ndim)))) for path, x in params.items()]
     (outputs, note), *_ = reader.run(closed.jaxpr, closed.consts, [*marked, *((x, None) for x in rest)])
-    return outputs, reader, note.kernel if isinstance(note, Made) else None
+    return outputs, reader, note.kernel if isinstance(note, LayerOutput) else None
 
 
 def _evaluate(eqn: Any, values: list[Any]) -> list[Any]:
@@ -187,9 +180,9 @@ def _evaluate(eqn: Any, values: list[Any]) -> list[Any]:
 
 
 def _alias(name: str, params: dict[str, Any], note: Any, before: Any, after: Any) -> Any:
-    """The note of a value that was moved about but not changed; None where it cannot be followed."""
+    """The note of a value whose axes moved; None where they cannot be traced."""
     axes: list[int | None]
-    if isinstance(note, Made):
+    if isinstance(note, LayerOutput):
         axes = [0 if i == note.axis else None for i in range(len(before))]
     else:
         axes = list(note.axes)
@@ -197,15 +190,15 @@ def _alias(name: str, params: dict[str, Any], note: Any, before: Any, after: Any
     if name == "transpose":
         moved = [axes[i] for i in params["permutation"]]
     elif name == "broadcast_in_dim":
-        for i, place in enumerate(params["broadcast_dimensions"]):
-            moved[place] = axes[i] if before[i] == after[place] else None
+        for i, j in enumerate(params["broadcast_dimensions"]):
+            moved[j] = axes[i] if before[i] == after[j] else None
     elif name in ("reshape", "squeeze", "expand_dims"):
-        kept = [(i, n) for i, n in enumerate(before) if n != 1]
-        places = [(i, n) for i, n in enumerate(after) if n != 1]
-        if [n for _, n in kept] != [n for _, n in places]:
+        old_axes = [(i, n) for i, n in enumerate(before) if n != 1]
+        new_axes = [(i, n) for i, n in enumerate(after) if n != 1]
+        if [n for _, n in old_axes] != [n for _, n in new_axes]:
             return None
-        for (i, _), (place, _) in zip(kept, places):
-            moved[place] = axes[i]
+        for (i, _), (j, _) in zip(old_axes, new_axes):
+            moved[j] = axes[i]
     else:
         moved = axes
     if isinstance(note, Origin):

@@ -52,10 +52,10 @@ class KroneckerSums:
             return {path: total[path] + g.T @ g for path, g in run.pull(s).items()}, None
 
         start = {path: jnp.zeros(x.shape, run.outputs.dtype) for path, x in self.outputs.items()}
-        found = jax.lax.scan(column, start, roots(run.outputs))[0]
+        products = jax.lax.scan(column, start, roots(run.outputs))[0]
         rows = {layer.kernel: root * layer.augment(run.inputs[layer.kernel]) for layer in self.layers}
         inputs = {p: t + gram(rows[p]).astype(t.dtype) for p, t in self.inputs.items()}
-        outputs = {p: t + found[p].astype(t.dtype) for p, t in self.outputs.items()}
+        outputs = {p: t + products[p].astype(t.dtype) for p, t in self.outputs.items()}
         return KroneckerSums(inputs, outputs, self.weight + batch.weight.sum().astype(self.weight.dtype), self.layers)
 
     def spectrum(self, prior: LocalPrior) -> Spectrum:
@@ -63,54 +63,54 @@ class KroneckerSums:
         D^{-½} A D^{-½} ⊗ G + scale · I are the same for every scale."""
         if prior.factors is not None:
             return self._after(prior.factors)
-        found = {}
+        factors = {}
         for layer in self.layers:
             path = layer.kernel
             root = jnp.sqrt(_along_inputs(layer, prior))
             values_in, basis_in = jnp.linalg.eigh(self.inputs[path] / (root[:, None] * root))
             values_out, basis_out = jnp.linalg.eigh(self.outputs[path] / jnp.maximum(self.weight, 1e-30))
             product = jnp.maximum(values_out, 0.0)[:, None] * jnp.maximum(values_in, 0.0)
-            found[path] = (basis_in, basis_out, root, product)
+            factors[path] = (basis_in, basis_out, root, product)
 
         def log_det(scales: Arrays) -> jax.Array:
-            each = [
-                jnp.log(e + scales[p]).sum() + 2 * e.shape[0] * jnp.log(r).sum() for p, (_, _, r, e) in found.items()
+            terms = [
+                jnp.log(e + scales[p]).sum() + 2 * e.shape[0] * jnp.log(r).sum() for p, (_, _, r, e) in factors.items()
             ]
-            return sum(each, jnp.zeros(()))
+            return sum(terms, jnp.zeros(()))
 
         def at(scales: Arrays, temperature: Any) -> Kronecker:
-            std = {p: jnp.sqrt(temperature / (f[3] + scales[p])) for p, f in found.items()}
-            bases = [{p: f[i] for p, f in found.items()} for i in range(3)]
+            std = {p: jnp.sqrt(temperature / (f[3] + scales[p])) for p, f in factors.items()}
+            bases = [{p: f[i] for p, f in factors.items()} for i in range(3)]
             return Kronecker(bases[0], bases[1], bases[2], std, self.layers)
 
         return Spectrum(log_det, at)
 
     def _after(self, prior: "Kronecker") -> Spectrum:
-        """The sum of this curvature and of a prior's precision that has Kronecker factors, too.
+        """The sum of this curvature and the precision of a prior that has Kronecker factors, too.
 
         The sum has no such factors. It is taken in the eigenvectors of its two partial traces, where its diagonal is
         exact (George et al., 2018) and its off-diagonal entries are left out: none of them with one output, or where
         both terms have the same eigenvectors. Ritter et al. (2018), Online structured Laplace approximations.
         """
-        found = {}
+        factors = {}
         for layer in self.layers:
             p = layer.kernel
             u, w, c = prior.precision(p)
             inside, outside = self.inputs[p], self.outputs[p] / jnp.maximum(self.weight, 1e-30)
-            whole_in = jnp.trace(outside) * inside + (w * c.sum(0)) @ w.T
-            whole_out = jnp.trace(inside) * outside + (u * (c @ (w * w).sum(0))) @ u.T
-            basis_in, basis_out = jnp.linalg.eigh(whole_in)[1], jnp.linalg.eigh(whole_out)[1]
+            partial_in = jnp.trace(outside) * inside + (w * c.sum(0)) @ w.T
+            partial_out = jnp.trace(inside) * outside + (u * (c @ (w * w).sum(0))) @ u.T
+            basis_in, basis_out = jnp.linalg.eigh(partial_in)[1], jnp.linalg.eigh(partial_out)[1]
             along_in = jnp.maximum(((inside @ basis_in) * basis_in).sum(0), 0.0)
             along_out = jnp.maximum(((outside @ basis_out) * basis_out).sum(0), 0.0)
             product = along_out[:, None] * along_in + (basis_out.T @ u) ** 2 @ c @ ((basis_in.T @ w) ** 2).T
-            found[p] = (basis_in, basis_out, jnp.ones(len(basis_in), product.dtype), product)
+            factors[p] = (basis_in, basis_out, jnp.ones(len(basis_in), product.dtype), product)
 
         def log_det(scales: Arrays) -> jax.Array:
-            return sum((jnp.log(f[3]).sum() for f in found.values()), jnp.zeros(()))
+            return sum((jnp.log(f[3]).sum() for f in factors.values()), jnp.zeros(()))
 
         def at(scales: Arrays, temperature: Any) -> Kronecker:
-            bases = [{p: f[i] for p, f in found.items()} for i in range(3)]
-            std = {p: jnp.sqrt(temperature / f[3]) for p, f in found.items()}
+            bases = [{p: f[i] for p, f in factors.items()} for i in range(3)]
+            std = {p: jnp.sqrt(temperature / f[3]) for p, f in factors.items()}
             return Kronecker(bases[0], bases[1], bases[2], std, self.layers)
 
         return Spectrum(log_det, at)
@@ -136,12 +136,12 @@ class Kronecker:
 
     def draw(self, key: jax.Array) -> Arrays:
         """One draw of δ."""
-        found: Arrays = {}
+        draws: Arrays = {}
         for k, layer in zip(jax.random.split(key, len(self.layers)), self.layers):
             p = layer.kernel
             z = self.std[p] * jax.random.normal(k, self.std[p].shape, self.std[p].dtype)
-            found |= layer.split(self.basis_out[p] @ z @ self.basis_in[p].T / self.root[p])
-        return found
+            draws |= layer.split(self.basis_out[p] @ z @ self.basis_in[p].T / self.root[p])
+        return draws
 
     def log_prob(self, deviation: Arrays) -> jax.Array:
         """Σ over layers of log N(U'δ D^{½} V; 0, S²), entry by entry, with the Jacobian of D."""
@@ -163,14 +163,14 @@ class Kronecker:
 
     def marginal(self, paths: tuple[str, ...]) -> "Kronecker":
         """The same of some of the layers, which are independent of each other."""
-        layers = self._whole(paths)
+        layers = self._complete_layers(paths)
         parts = [{layer.kernel: x[layer.kernel] for layer in layers} for x in self._parts]
         return Kronecker(parts[0], parts[1], parts[2], parts[3], layers)
 
     def renewed(self, std: Arrays) -> "Kronecker":
         """The same with the weights of these layers independent, with one standard deviation for each array."""
         basis_in, basis_out, root, scale = (dict(x) for x in self._parts)
-        for layer in self._whole(tuple(std)):
+        for layer in self._complete_layers(tuple(std)):
             p = layer.kernel
             outputs, inputs = scale[p].shape[-2:]
             dtype = scale[p].dtype
@@ -189,8 +189,8 @@ class Kronecker:
     def _parts(self) -> tuple[Arrays, Arrays, Arrays, Arrays]:
         return self.basis_in, self.basis_out, self.root, self.std
 
-    def _whole(self, paths: tuple[str, ...]) -> tuple[Layer, ...]:
-        """The layers of these weights; refused where one is there in part."""
+    def _complete_layers(self, paths: tuple[str, ...]) -> tuple[Layer, ...]:
+        """The layers of these weights; refused where weights of one are missing."""
         layers = tuple(layer for layer in self.layers if any(path in paths for path in layer.paths))
         for layer in layers:
             if not all(path in paths for path in layer.paths):
@@ -211,8 +211,8 @@ class Kronecker:
 
         def output(unit: jax.Array) -> jax.Array:
             g = run.pull(jnp.broadcast_to(unit, run.outputs.shape))
-            each = [((g[p] @ self.basis_out[p]) ** 2 * s).sum(-1) for p, s in spread.items()]
-            return sum(each, jnp.zeros(()))
+            terms = [((g[p] @ self.basis_out[p]) ** 2 * s).sum(-1) for p, s in spread.items()]
+            return sum(terms, jnp.zeros(()))
 
         return jax.lax.map(output, jnp.eye(run.outputs.shape[1], dtype=run.outputs.dtype)).T
 

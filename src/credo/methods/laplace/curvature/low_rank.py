@@ -1,4 +1,4 @@
-"""A few directions in which the data speak, and the prior in all others."""
+"""A few directions that the data determine, and the prior in all others."""
 
 import math
 from typing import Any
@@ -18,7 +18,7 @@ from credo.methods.laplace.curvature.prior import LocalPrior
 from credo.methods.laplace.curvature.spectrum import LOG_2PI, Spectrum
 
 Shapes = tuple[tuple[str, tuple[int, ...]], ...]
-MORE = 8  # directions beyond the rank: they make the wanted ones converge faster
+MORE = 8  # directions beyond the rank: they speed up convergence
 
 
 @struct
@@ -58,11 +58,11 @@ class LowRankSums:
         values = {path: values[path] for path, _ in self.shapes}
         product = hessian_product if self.exact else ggn_product
 
-        def one(column: jax.Array) -> jax.Array:
+        def image(column: jax.Array) -> jax.Array:
             vector = unflat((column / self.root).astype(flat(values).dtype), values)
             return flat(product(model, variables, batch, values, vector)).astype(self.root.dtype) / self.root
 
-        images = jax.lax.map(one, self.basis.T, batch_size=min(8, self.basis.shape[1])).T
+        images = jax.lax.map(image, self.basis.T, batch_size=min(8, self.basis.shape[1])).T
         return LowRankSums(self.basis, self.images + images, self.root, self.shapes, self.rank, self.exact)
 
     def spectrum(self, prior: LocalPrior) -> Spectrum:
@@ -123,8 +123,8 @@ class LowRankSpread:
 
         def row(x: PyTree) -> jax.Array:
             g = row_jacobian(model, variables, x, values) / self.root
-            known = ((g @ self.basis) ** 2 * (self.values / (1 + self.values))).sum(-1)
-            return jnp.maximum((g * g).sum(-1) - known, 0.0)
+            removed = ((g @ self.basis) ** 2 * (self.values / (1 + self.values))).sum(-1)
+            return jnp.maximum((g * g).sum(-1) - removed, 0.0)
 
         return jax.lax.map(row, inputs, batch_size=row_chunk(8 * len(self.root)))
 

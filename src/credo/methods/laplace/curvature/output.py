@@ -1,4 +1,4 @@
-"""The curvature of −log p(y|f) in the network's outputs: what the likelihood says, else by autodiff."""
+"""The curvature of −log p(y|f) in the network's outputs: by the likelihood, else by autodiff."""
 
 from typing import Any
 
@@ -12,12 +12,12 @@ from credo.core.typing import PyTree
 def output_curvature(likelihood: Any, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
     """The GGN's middle factor H_n [n, out, out], positive semi-definite.
 
-    - What the likelihood's own `curvature` says: the expected Fisher information in closed form.
+    - The likelihood's `curvature`: the expected Fisher information in closed form.
     - For classes the same expectation, E_y[∇ log p ∇ log p'] as the sum over all classes.
     - Else −∂² log p(y_n|f_n)/∂f∂f' at the row's own target (Schraudolph, 2002), which is no expectation. It is the
       curvature of the log joint itself, and need not be positive: log p is convex in f far out in heavy tails, or
-      between two modes. Its negative eigenvalues count as 0, so such a row tells nothing rather than less than nothing,
-      and a posterior is a little wider there than that of the expectation would be.
+      between two modes. Its negative eigenvalues count as 0: such a row adds no precision, and the posterior is a
+      little wider than under the expectation.
 
     Args:
         likelihood, params: p(y | f, ν).
@@ -49,10 +49,10 @@ def class_columns(likelihood: Any, params: PyTree, outputs: jax.Array) -> jax.Ar
 def row_hessians(likelihood: Any, params: PyTree, outputs: jax.Array, targets: jax.Array) -> jax.Array:
     """∂² log p(y_n|f_n)/∂f∂f' [n, out, out]."""
 
-    def one(f: jax.Array, y: jax.Array) -> jax.Array:
+    def log_prob(f: jax.Array, y: jax.Array) -> jax.Array:
         return likelihood.log_prob(params, f[None], y[None])[0]
 
-    return jax.vmap(jax.hessian(one))(outputs, targets)
+    return jax.vmap(jax.hessian(log_prob))(outputs, targets)
 
 
 @jax.custom_jvp
@@ -63,19 +63,19 @@ def without_negative(matrices: jax.Array) -> jax.Array:
 
 def _project(matrices: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
     values, vectors = jnp.linalg.eigh(0.5 * (matrices + jnp.swapaxes(matrices, -1, -2)))
-    kept = jnp.maximum(values, 0.0)
-    return jnp.einsum("nik,nk,njk->nij", vectors, kept, vectors), values, vectors
+    positive = jnp.maximum(values, 0.0)
+    return jnp.einsum("nik,nk,njk->nij", vectors, positive, vectors), values, vectors
 
 
 @without_negative.defjvp
 def _without_negative_jvp(primals: tuple[Any], tangents: tuple[Any]) -> tuple[jax.Array, jax.Array]:
     """V (F ∘ V' dH V) V' with F_ij = (λ_i⁺ − λ_j⁺)/(λ_i − λ_j) (Daleckii and Krein), equal eigenvalues too."""
-    found, values, vectors = _project(primals[0])
-    one, other = values[:, :, None], values[:, None, :]
-    gap = one - other
-    far = jnp.abs(gap) > 1e-6 * (jnp.abs(one) + jnp.abs(other))
+    projected, values, vectors = _project(primals[0])
+    left, right = values[:, :, None], values[:, None, :]
+    gap = left - right
+    far = jnp.abs(gap) > 1e-6 * (jnp.abs(left) + jnp.abs(right))
     share = jnp.where(
-        far, (jnp.maximum(one, 0.0) - jnp.maximum(other, 0.0)) / jnp.where(far, gap, 1.0), (one > 0).astype(gap.dtype)
+        far, (jnp.maximum(left, 0.0) - jnp.maximum(right, 0.0)) / jnp.where(far, gap, 1.0), (left > 0).astype(gap.dtype)
     )
     moved = jnp.einsum("nki,nkl,nlj->nij", vectors, tangents[0], vectors)
-    return found, jnp.einsum("nik,nkl,njl->nij", vectors, share * moved, vectors)
+    return projected, jnp.einsum("nik,nkl,njl->nij", vectors, share * moved, vectors)

@@ -37,10 +37,10 @@ def flat(values: Mapping[str, jax.Array], lead: int = 0) -> jax.Array:
 
 def unflat(vector: jax.Array, like: Mapping[str, Any]) -> Arrays:
     """The inverse of `flat` for one vector; `like` has arrays, or their shapes."""
-    found, start = {}, 0
+    arrays, start = {}, 0
     for path, x in like.items():
         shape = x if isinstance(x, tuple) else x.shape
         length = math.prod(shape)
-        found[path] = vector[start : start + length].reshape(shape)
+        arrays[path] = vector[start : start + length].reshape(shape)
         start += length
-    return found
+    return arrays

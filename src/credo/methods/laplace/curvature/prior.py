@@ -1,4 +1,4 @@
-"""The prior as a Gaussian sees it at the mode: its centre and its precision."""
+"""The prior at the mode as a Gaussian: its centre and its precision."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -60,12 +60,12 @@ def local_prior(model: Model, variables: Variables, paths: Sequence[str], struct
     if moments is not None:
         centre, std = ({path: by_paths(tree)[path] for path in values} for tree in moments)
         precision = {path: s**-2.0 for path, s in std.items()}
-        each = [jax.scipy.stats.norm.logpdf(x, centre[p], std[p]).sum() for p, x in values.items()]
-        return LocalPrior(centre, precision, sum(each, jnp.zeros(())))
+        terms = [jax.scipy.stats.norm.logpdf(x, centre[p], std[p]).sum() for p, x in values.items()]
+        return LocalPrior(centre, precision, sum(terms, jnp.zeros(())))
 
     def log_prob(values: Arrays) -> jax.Array:
-        whole = model.complete(variables.params | {"network": with_paths(network, values)})
-        return bound.log_prob(whole["network"])
+        params = model.complete(variables.params | {"network": with_paths(network, values)})
+        return bound.log_prob(params["network"])
 
     if _elementwise(bound):
         ones = jax.tree.map(jnp.ones_like, values)
@@ -81,7 +81,7 @@ def local_prior(model: Model, variables: Variables, paths: Sequence[str], struct
 
 
 def check_prior(prior: Any) -> None:
-    """Refuse a prior whose log density has no curvature anywhere: it says nothing about the spread."""
+    """Refuse a prior whose log density has no curvature anywhere: it gives no spread."""
     for part in prior.priors if isinstance(prior, ByPath) else (prior,):
         if not isinstance(part, ElementwisePrior) or isinstance(part, CentredOn | AsPrior):
             continue
@@ -126,8 +126,8 @@ def _factors(bound: Any) -> tuple[PyTree, Any] | None:
 def _densities(bound: Any) -> list[Any] | None:
     """The densities of single entries where the prior is a product of them."""
     if isinstance(bound, Pieces):
-        each = [_densities(part) for part in bound.parts]
-        return None if any(d is None for d in each) else [x for d in each for x in d or ()]
+        parts = [_densities(part) for part in bound.parts]
+        return None if any(d is None for d in parts) else [x for d in parts for x in d or ()]
     if not isinstance(bound, Elementwise):
         return None
     return jax.tree.leaves(bound.densities, is_leaf=lambda x: isinstance(x, ElementDensity))

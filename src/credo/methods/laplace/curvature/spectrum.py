@@ -1,10 +1,11 @@
-"""What every structure of curvature gives: log |H + P| and the Gaussian N(0, T (H + P)⁻¹), for any scale of P."""
+"""What every structure of curvature offers: log |H + P| and the Gaussian N(0, T (H + P)⁻¹), for any scale of P."""
 
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import jax
+import jax.numpy as jnp
 
 from credo.core.batch import Batch
 from credo.core.model import Model
@@ -59,3 +60,15 @@ class Sums(Protocol):
     def spectrum(self, prior: LocalPrior) -> Spectrum:
         """The sum, with the prior's precision still to be scaled."""
         ...
+
+
+def covariance_root(lower: jax.Array, temperature: Any) -> jax.Array:
+    """Upper triangular S with S S' = T (L L')⁻¹."""
+    inverse = jax.scipy.linalg.solve_triangular(lower, jnp.eye(len(lower), dtype=lower.dtype), lower=True)
+    return jnp.sqrt(temperature) * inverse.T
+
+
+def root_log_prob(root: jax.Array, deviation: jax.Array) -> jax.Array:
+    """log N(δ; 0, S S') = −½ |S⁻¹δ|² − log |S| − P/2 log 2π for upper triangular S."""
+    z = jax.scipy.linalg.solve_triangular(root, deviation.astype(root.dtype), lower=False)
+    return -0.5 * (z @ z) - jnp.log(jnp.abs(jnp.diagonal(root))).sum() - 0.5 * len(z) * LOG_2PI

@@ -21,7 +21,7 @@ from credo.methods.laplace.curvature.prior import one_scale
 from credo.methods.laplace.curvature.taps import Taps, find_taps, output_layer, require_all
 
 STRUCTURES = ("auto", "full", "kfac", "diagonal", "last_layer", "low_rank")
-FULL_SIZE = 2000  # parameters up to which the whole matrix is taken where nothing is said
+FULL_SIZE = 2000  # parameters up to which "auto" takes the whole matrix
 FULL_LIMIT = 20_000  # beyond this the whole matrix takes gigabytes
 
 
@@ -55,7 +55,7 @@ def first_sums(
     Args:
         key: for the first directions of "low_rank".
         structure: one of `STRUCTURES`.
-        model, variables, inputs: where it is to be computed.
+        model, variables, inputs: where the curvature is computed.
         exact: the Hessian in place of the GGN ("full" and "low_rank").
         rank: of "low_rank".
         select: globs that the last layer's kernel must match ("last_layer").

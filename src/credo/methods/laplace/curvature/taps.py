@@ -1,4 +1,4 @@
-"""Dense layers of any network: what goes into each of them, and how the outputs move with what comes out.
+"""Dense layers of any network: their inputs, and the gradients of the network's outputs in theirs.
 
 For z = W a + b the gradient of any output is ∂f/∂W = g a' with g = ∂f/∂z, so that inputs a [n, in] and one
 vector-Jacobian product for z are all that curvature needs: no Jacobian of outputs × parameters × rows is formed.
@@ -69,9 +69,9 @@ def find_taps(model: Model, variables: Variables, inputs: PyTree) -> Taps:
     """The dense layers of a model's network.
 
     Args:
-        model: any network: the built-in perceptron says its layers, others are read from their program.
+        model: any network: the built-in perceptron names its layers, others are read from their program.
         variables: parameters (held ones are not layers of interest) and state.
-        inputs: rows like those that will come.
+        inputs: rows of the shape of later ones.
 
     Example:
         >>> import jax, jax.numpy as jnp, credo
@@ -91,12 +91,12 @@ def find_taps(model: Model, variables: Variables, inputs: PyTree) -> Taps:
         last: str | None = layers[-1].kernel
     else:
         layers, problems, last = _read_layers(model, variables, inputs)
-    kept = tuple(_freed(layer, free) for layer in layers if layer.kernel in free and layer.kernel not in problems)
-    covered = {path for layer in kept for path in layer.paths}
+    usable = tuple(_freed(layer, free) for layer in layers if layer.kernel in free and layer.kernel not in problems)
+    covered = {path for layer in usable for path in layer.paths}
     missing = {
         path: problems.get(path, "it is no kernel or bias of a dense layer") for path in free if path not in covered
     }
-    return Taps(kept, missing, next((layer for layer in kept if layer.kernel == last), None))
+    return Taps(usable, missing, next((layer for layer in usable if layer.kernel == last), None))
 
 
 def _freed(layer: Layer, free: Arrays) -> Layer:
@@ -118,15 +118,15 @@ def _program(model: Model, variables: Variables, inputs: PyTree) -> tuple[Any, A
 
 
 def _read_layers(model: Model, variables: Variables, inputs: PyTree) -> tuple[list[Layer], dict[str, str], str | None]:
-    found: list[Any] = []
+    results: list[Any] = []
 
     def run(variables: Variables, inputs: PyTree) -> None:
         closed, values, rest = _program(model, variables, inputs)
         _, reader, last = read_program(closed, values, rest, _rows(inputs), {})
-        found.append((reader.layers.values(), reader.problems, last))
+        results.append((reader.layers.values(), reader.problems, last))
 
     jax.eval_shape(run, variables, inputs)
-    layers, problems, last = found[0]
+    layers, problems, last = results[0]
     return [Layer(layer.kernel, layer.bias, layer.rows_out) for layer in layers], problems, last
 
 
@@ -147,8 +147,8 @@ def tapped(model: Model, variables: Variables, inputs: PyTree, layers: Iterable[
         outputs, reader, _ = read_program(closed, ordered, rest, rows, shifts)
         return outputs, {path: reader.inputs[path] for path in shifts}
 
-    outputs, pull, seen = jax.vjp(run, shifts, has_aux=True)
-    return Tapped(outputs, seen, lambda u: pull(u)[0])
+    outputs, pull, layer_inputs = jax.vjp(run, shifts, has_aux=True)
+    return Tapped(outputs, layer_inputs, lambda u: pull(u)[0])
 
 
 def _rows(inputs: PyTree) -> int:
@@ -159,9 +159,9 @@ def require_all(taps: Taps, what: str) -> tuple[Layer, ...]:
     """The layers, where they hold every free parameter; else a refusal that names all that have no rule."""
     if taps.problems:
         reasons = {reason: [p for p, r in taps.problems.items() if r == reason] for reason in taps.problems.values()}
-        said = (f"{', '.join(map(repr, paths))}, because {reason}" for reason, paths in reasons.items())
+        sentences = (f"{', '.join(map(repr, paths))}, because {reason}" for reason, paths in reasons.items())
         raise Refusal(
-            f'{what} has no rule for {"; nor for ".join(said)}: take structure="diagonal", "last_layer" or '
+            f'{what} has no rule for {"; nor for ".join(sentences)}: take structure="diagonal", "last_layer" or '
             '"low_rank", or a subset of the weights.'
         )
     return taps.layers
