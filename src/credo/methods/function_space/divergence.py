@@ -14,11 +14,11 @@ def gaussian_kl(
         prior_mean, prior_covariance: m₀ and K.
         inflation: K⁻¹ is multiplied by it (see `moments_of_draws`).
     """
-    low = jnp.linalg.cholesky(prior_covariance)
-    own = jnp.linalg.cholesky(covariance)
-    between = jax.scipy.linalg.solve_triangular(low, own, lower=True)
-    shift = jax.scipy.linalg.solve_triangular(low, prior_mean - mean, lower=True)
-    log_det = jnp.log(jnp.diag(low)).sum() - jnp.log(jnp.diag(own)).sum()
+    prior_root = jnp.linalg.cholesky(prior_covariance)
+    root = jnp.linalg.cholesky(covariance)
+    between = jax.scipy.linalg.solve_triangular(prior_root, root, lower=True)
+    shift = jax.scipy.linalg.solve_triangular(prior_root, prior_mean - mean, lower=True)
+    log_det = jnp.log(jnp.diag(prior_root)).sum() - jnp.log(jnp.diag(root)).sum()
     return 0.5 * (inflation * ((between**2).sum() + (shift**2).sum()) - mean.shape[0]) + log_det
 
 

@@ -34,12 +34,12 @@ class FunctionSpaceState(VariationalState):
 class FunctionSpaceVI(BayesByBackprop):
     """Maximise E_q[log p(D | f)] − β KL[q(f_X) ‖ p(f_X)] over q(θ), with X some rows and some random points (F2).
 
-    p(f) is a Gaussian process with the given kernel, or what the prior over weights says about functions. Where X has
+    p(f) is a Gaussian process with the given kernel, or the functions of the prior over weights. Where X has
     all training inputs, and the divergence is exact, this is a lower bound of log p(D); with fewer points it need not
     be one, because KL at some points is at most KL of whole functions.
 
     "linearised": at X, q is N(f_m(X), J Σ J') with J the network's Jacobian at the mean of q (exact for networks that
-    are linear in θ), and KL is that of Gaussians; each output apart. The functions of a prior over weights are matched
+    are linear in θ), and KL is that of Gaussians, output by output. The functions of a prior over weights are matched
     by their mean and covariance at X, from draws.
     "spectral": the gradient of KL alone, E[(∇ log q(f_X) − ∇ log p(f_X)) ∂f_X/∂φ], scores of q and of a prior over
     weights by the spectral Stein estimator, that of a Gaussian process in closed form.
@@ -47,8 +47,8 @@ class FunctionSpaceVI(BayesByBackprop):
     Under a temperature T the prior's functions are tempered as the likelihood is: KL is that to p(f_X)^{1/T}, which for
     a Gaussian N(m, K) is N(m, T K).
 
-    Both compare functions that are seen through noise of standard deviation `jitter` (in units of the prior's own), so
-    that what only rounding can tell apart does not count. Sun, Zhang, Shi and Grosse (2019), Functional variational
+    Both compare functions plus noise of standard deviation `jitter` (in units of the prior's), so that differences as
+    small as rounding do not count. Sun, Zhang, Shi and Grosse (2019), Functional variational
     Bayesian neural networks; Rudner et al. (2022), Tractable function-space variational inference; Burt et al. (2020)
     on when such a divergence is finite.
 
@@ -124,13 +124,13 @@ class FunctionSpaceVI(BayesByBackprop):
     def _terms(
         self, noise: PyTree, model: Model, state: Any, values: PyTree, batch: Batch
     ) -> tuple[jax.Array, jax.Array, jax.Array, PyTree]:  # fmt: skip
-        """E_q[log p(D|θ)], E_q[log p(ν)] and H[q(ν)] of what is not a weight, the latter less KL of functions, and the
-        network's new state."""
+        """E_q[log p(D|θ)], E_q[log p(ν)], H[q(ν)] − KL of functions, and the network's new state; ν are the random
+        parameters that are not weights."""
         family, parts = state.family, state.layout.unravel(values)
         (eps, key_net), key = noise
         draws = family.draws(parts, self._pairs(eps))
 
-        def one(theta: PyTree) -> tuple[jax.Array, jax.Array, PyTree]:
+        def draw_terms(theta: PyTree) -> tuple[jax.Array, jax.Array, PyTree]:
             params = family.random.unravel(theta) | parts["points"]
             if self.divergence == "linearised":
                 outputs, network = self._linear_outputs(key_net, model, state, parts, theta, batch)
@@ -141,13 +141,13 @@ class FunctionSpaceVI(BayesByBackprop):
                 per_row, network = model.log_likelihood(variables, batch, key=key_net, train=True)
             return batch.total(per_row), rest_of_prior(model, params), network
 
-        likelihood, rest, network = jax.vmap(one)(draws)
-        key_points, key_prior, key_own = jax.random.split(key, 3)
-        places = self._places(key_points, state, batch)
-        prior = self._prior(key_prior, model, state, parts, places)
+        likelihood, rest, network = jax.vmap(draw_terms)(draws)
+        key_points, key_prior, key_kl = jax.random.split(key, 3)
+        locations = self._locations(key_points, state, batch)
+        prior = self._prior(key_prior, model, state, parts, locations)
         measure = self._linearised if self.divergence == "linearised" else self._spectral
-        kl = measure(key_own, model, state, parts, places, prior)
-        entropy = self._rest_entropy(key_own, state, parts)
+        kl = measure(key_kl, model, state, parts, locations, prior)
+        entropy = self._rest_entropy(key_kl, state, parts)
         return likelihood.mean(), rest.mean(), entropy - kl, jax.tree.map(lambda x: x[0], network)
 
     def _rest_entropy(self, key: jax.Array, state: Any, parts: PyTree) -> jax.Array:
@@ -159,9 +159,8 @@ class FunctionSpaceVI(BayesByBackprop):
             theta = family.draws(parts, jax.tree.map(lambda e: e[None], eps))
             params = jax.vmap(family.random.unravel)(theta)
             leaves = jax.tree.leaves({k: v for k, v in params.items() if k != "network"})
-            return (
-                jnp.concatenate([x.reshape(family.components, -1) for x in leaves], 1) if leaves else jnp.zeros((1, 0))
-            )
+            rows = [x.reshape(family.components, -1) for x in leaves]
+            return jnp.concatenate(rows, 1) if rows else jnp.zeros((1, 0))
 
         zero = jax.tree.map(lambda e: jnp.zeros_like(e[0]), family.noise(key, parts, 1))
         count = jax.eval_shape(rest, zero).shape[1]
@@ -182,15 +181,15 @@ class FunctionSpaceVI(BayesByBackprop):
             params = state.family.random.unravel(position) | parts["points"]
             return model.outputs(Variables(params, state.network), batch.inputs, key=key, train=True)
 
-        away = jax.tree.map(jnp.subtract, theta, centre)
-        values, slope, network = jax.jvp(run, (centre,), (away,), has_aux=True)
+        shift = jax.tree.map(jnp.subtract, theta, centre)
+        values, slope, network = jax.jvp(run, (centre,), (shift,), has_aux=True)
         return values + slope, network
 
-    def _places(self, key: jax.Array, state: Any, batch: Batch) -> PyTree:
-        """X: rows of the batch (each step others) and points of the box."""
+    def _locations(self, key: jax.Array, state: Any, batch: Batch) -> PyTree:
+        """X: random rows of the batch and random points of the box."""
         key_rows, key_box = jax.random.split(key)
         count = jax.tree.leaves(batch.inputs)[0].shape[0]
-        # Padding weighs 0: such rows are never chosen while there are others.
+        # Padding weighs 0: such rows are chosen only where there are no others.
         order = jnp.argsort(jax.random.uniform(key_rows, (count,)) + (batch.weight <= 0))
         chosen = order[: min(self.rows, count)]
         chosen = jnp.where(batch.weight[chosen] > 0, chosen, order[0])
@@ -204,32 +203,32 @@ class FunctionSpaceVI(BayesByBackprop):
         drawn = jax.tree.map(uniform, keys, state.low, state.high)
         return jax.tree.map(lambda a, b: jnp.concatenate([a, b]), rows, drawn)
 
-    def _function(self, model: Model, state: Any, parts: PyTree, places: PyTree) -> Any:
+    def _function(self, model: Model, state: Any, parts: PyTree, locations: PyTree) -> Any:
         """θ → f(X) [M, out]."""
 
         def outputs(theta: PyTree) -> jax.Array:
             params = state.family.random.unravel(theta) | parts["points"]
-            return model.outputs(Variables(params, state.network), places)[0]
+            return model.outputs(Variables(params, state.network), locations)[0]
 
         return outputs
 
-    def _prior(self, key: jax.Array, model: Model, state: Any, parts: PyTree, places: PyTree) -> Any:
+    def _prior(self, key: jax.Array, model: Model, state: Any, parts: PyTree, locations: PyTree) -> Any:
         """K [M, M] of a Gaussian process, or functions of the prior over weights [S, M, out]."""
         if self.kernel is not None:
-            return self.kernel(places, places)
+            return self.kernel(locations, locations)
         first = jax.tree.map(lambda x: x[0], state.family.centres(parts))
         params = jax.lax.stop_gradient(model.complete(state.family.random.unravel(first) | parts["points"]))
         info = model.network.info(params["network"])
         random = bool(jax.tree.leaves(params["prior"]))
 
-        def one(key: jax.Array) -> jax.Array:
+        def draw(key: jax.Array) -> jax.Array:
             key_hyper, key_weights = jax.random.split(key)
             hyper = model.prior.sample_hyper(key_hyper, info) if random else params["prior"]
             weights = jax.tree.map(lambda w: w[0], model.prior.bind(info, hyper).sample(key_weights, 1))
-            held = model.complete(model.free(params | {"network": weights}))["network"]
-            return model.network.apply(Variables(held, state.network), places)[0]
+            full = model.complete(model.free(params | {"network": weights}))["network"]
+            return model.network.apply(Variables(full, state.network), locations)[0]
 
-        return jax.vmap(one)(jax.random.split(key, self.prior_draws))
+        return jax.vmap(draw)(jax.random.split(key, self.prior_draws))
 
     def _moments(self, prior: jax.Array, output: int) -> tuple[jax.Array, jax.Array, float]:
         if self.kernel is not None:
@@ -237,9 +236,9 @@ class FunctionSpaceVI(BayesByBackprop):
         return moments_of_draws(prior[..., output])
 
     def _linearised(
-        self, key: jax.Array, model: Model, state: Any, parts: PyTree, places: PyTree, prior: jax.Array
+        self, key: jax.Array, model: Model, state: Any, parts: PyTree, locations: PyTree, prior: jax.Array
     ) -> jax.Array:
-        function = self._function(model, state, parts, places)
+        function = self._function(model, state, parts, locations)
         zero = jax.tree.map(lambda e: jnp.zeros_like(e[0]), state.family.noise(key, parts, 1))
 
         def of_noise(eps: PyTree) -> jax.Array:
@@ -258,29 +257,29 @@ class FunctionSpaceVI(BayesByBackprop):
         return total
 
     def _spectral(
-        self, key: jax.Array, model: Model, state: Any, parts: PyTree, places: PyTree, prior: jax.Array
+        self, key: jax.Array, model: Model, state: Any, parts: PyTree, locations: PyTree, prior: jax.Array
     ) -> jax.Array:
-        """A number whose gradient is that of KL; its value says nothing and is set to 0."""
+        """A number of value 0 whose gradient is that of KL."""
         key_eps, key_noise, key_prior = jax.random.split(key, 3)
-        function = self._function(model, state, parts, places)
+        function = self._function(model, state, parts, locations)
         count, temperature = -(-self.function_draws // state.family.components), model.temperature
         values = jax.vmap(function)(state.family.draws(parts, state.family.noise(key_eps, parts, count)))
         total = jnp.zeros(())
         for output in range(values.shape[2]):
             prior_mean, covariance, _ = self._moments(prior, output)
-            own = self.jitter * jnp.sqrt(jnp.diag(covariance).mean())
-            seen = values[..., output] + own * jax.random.normal(key_noise, values.shape[:2])
-            at = jax.lax.stop_gradient(seen)
+            sigma = self.jitter * jnp.sqrt(jnp.diag(covariance).mean())
+            noisy = values[..., output] + sigma * jax.random.normal(key_noise, values.shape[:2])
+            at = jax.lax.stop_gradient(noisy)
             if self.kernel is not None:
-                low = jnp.linalg.cholesky(temperature * covariance + (own**2 + 1e-10) * jnp.eye(len(covariance)))
-                back = -jax.scipy.linalg.cho_solve((low, True), (at - prior_mean).T).T
+                low = jnp.linalg.cholesky(temperature * covariance + (sigma**2 + 1e-10) * jnp.eye(len(covariance)))
+                prior_score = -jax.scipy.linalg.cho_solve((low, True), (at - prior_mean).T).T
             else:
                 draws = prior[..., output]
                 # Noise of variance σ²/T before tempering is noise of σ² after it, as that of q.
-                noise = own / jnp.sqrt(temperature) * jax.random.normal(key_prior, draws.shape)
-                back = spectral_score(draws + noise, at) / temperature
-            pull = jax.lax.stop_gradient(spectral_score(at, at) - back)
-            surrogate = (pull * seen).sum(1).mean()
+                noise = sigma / jnp.sqrt(temperature) * jax.random.normal(key_prior, draws.shape)
+                prior_score = spectral_score(draws + noise, at) / temperature
+            pull = jax.lax.stop_gradient(spectral_score(at, at) - prior_score)
+            surrogate = (pull * noisy).sum(1).mean()
             total += surrogate - jax.lax.stop_gradient(surrogate)
         return total
 

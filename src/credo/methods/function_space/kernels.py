@@ -9,9 +9,9 @@ from credo.core.tree import leaf, struct
 from credo.priors.checks import positive
 
 
-def _distances(one: jax.Array, other: jax.Array, length: Any) -> jax.Array:
+def square_distances(first: jax.Array, second: jax.Array, length: Any = 1.0) -> jax.Array:
     """Squared distances [n, m] in units of the length scale, never negative."""
-    a, b = (x.reshape(x.shape[0], -1) / length for x in (one, other))
+    a, b = (x.reshape(x.shape[0], -1) / length for x in (first, second))
     square = (a**2).sum(1)[:, None] - 2 * a @ b.T + (b**2).sum(1)
     return jnp.maximum(square, 0.0)
 
@@ -23,9 +23,9 @@ class SquaredExponential:
     scale: Any = leaf(default=1.0)
     length: Any = leaf(default=1.0)
 
-    def __call__(self, one: jax.Array, other: jax.Array) -> jax.Array:
+    def __call__(self, first: jax.Array, second: jax.Array) -> jax.Array:
         """The matrix of covariances [n, m]."""
-        return self.scale**2 * jnp.exp(-0.5 * _distances(one, other, self.length))
+        return self.scale**2 * jnp.exp(-0.5 * square_distances(first, second, self.length))
 
 
 @struct
@@ -35,9 +35,9 @@ class Matern52:
     scale: Any = leaf(default=1.0)
     length: Any = leaf(default=1.0)
 
-    def __call__(self, one: jax.Array, other: jax.Array) -> jax.Array:
+    def __call__(self, first: jax.Array, second: jax.Array) -> jax.Array:
         """The matrix of covariances [n, m]."""
-        square = _distances(one, other, self.length)
+        square = square_distances(first, second, self.length)
         r = jnp.sqrt(5 * jnp.maximum(square, 1e-20))
         return self.scale**2 * (1 + r + r**2 / 3) * jnp.exp(-r)
 

@@ -26,7 +26,7 @@ class Kernel:
     weight: Array = leaf()  # σ_w² of every layer, from the inputs to the output [hidden + 1]
     bias: Array = leaf()  # σ_b², likewise
     activation: str = "relu"
-    relevance: Array | None = leaf(default=None)  # r_j, what the variance of an input's weights is multiplied by [d]
+    relevance: Array | None = leaf(default=None)  # r_j, a factor of the variance of each input's weights [d]
 
     @property
     def hidden(self) -> int:
@@ -35,51 +35,51 @@ class Kernel:
 
     def __call__(self, first: Array, second: Array | None = None) -> Array:
         """The matrix k(x_i, x'_j) [n, m]; with one argument k(x_i, x_j). NumPy stays NumPy, JAX stays JAX."""
-        first = self._seen(first)
-        second = first if second is None else self._seen(second)
+        first = self._weighted(first)
+        second = first if second is None else self._weighted(second)
         mixed = self.bias[0] + self.weight[0] / first.shape[-1] * (first @ second.T)
-        own, other = self._first(first)[:, None], self._first(second)[None, :]
+        left, right = self._input_variance(first)[:, None], self._input_variance(second)[None, :]
         for layer in range(1, self.hidden + 1):
-            mixed = self._next(layer, mixed, own, other)
-            own, other = (self._next(layer, k, k, k) for k in (own, other))
+            mixed = self._next(layer, mixed, left, right)
+            left, right = (self._next(layer, k, k, k) for k in (left, right))
         return mixed
 
     def diagonal(self, inputs: Array) -> Array:
         """k(x_i, x_i) [n], without the matrix."""
-        own = self._first(self._seen(inputs))
+        variance = self._input_variance(self._weighted(inputs))
         for layer in range(1, self.hidden + 1):
-            own = self._next(layer, own, own, own)
-        return own
+            variance = self._next(layer, variance, variance, variance)
+        return variance
 
     def scaled(self, weight: Array, bias: Array, relevance: Array | None = None) -> "Kernel":
-        """The kernel with all weight variances and all bias variances multiplied by a number each, and those of the
-        weights of every input by one of its own."""
+        """The kernel with all weight variances multiplied by `weight`, all bias variances by `bias` and those of the
+        weights of each input by its `relevance`."""
         return Kernel(weight * self.weight, bias * self.bias, self.activation, relevance)
 
-    def _seen(self, inputs: Array) -> Array:
+    def _weighted(self, inputs: Array) -> Array:
         return inputs if self.relevance is None else inputs * self.relevance**0.5
 
-    def _first(self, inputs: Array) -> Array:
+    def _input_variance(self, inputs: Array) -> Array:
         return self.bias[0] + self.weight[0] / inputs.shape[-1] * (inputs * inputs).sum(-1)
 
-    def _next(self, layer: int, mixed: Array, own: Array, other: Array) -> Array:
-        second = _MOMENTS[self.activation](mixed, own, other)
+    def _next(self, layer: int, mixed: Array, left: Array, right: Array) -> Array:
+        second = _MOMENTS[self.activation](mixed, left, right)
         return self.bias[layer] + self.weight[layer] * second
 
 
-def erf_moment(mixed: Array, own: Array, other: Array) -> Array:
+def erf_moment(mixed: Array, left: Array, right: Array) -> Array:
     """E[erf(u) erf(v)] = 2/π arcsin(2 c / √((1 + 2a)(1 + 2b))) for variances a, b and covariance c. Williams (1997)."""
     np_ = _namespace(mixed)
-    size = np_.sqrt((1 + 2 * own) * (1 + 2 * other))
+    size = np_.sqrt((1 + 2 * left) * (1 + 2 * right))
     # Below 1 in exact arithmetic; variances of 1e16 round to 1, where the derivative of arcsin is infinite.
     edge = 1 - 4 * np.finfo(mixed.dtype).eps
     return 2 / math.pi * np_.arcsin(np_.clip(2 * mixed / size, -edge, edge))
 
 
-def relu_moment(mixed: Array, own: Array, other: Array) -> Array:
+def relu_moment(mixed: Array, left: Array, right: Array) -> Array:
     """E[max(u, 0) max(v, 0)] = √(ab)/2π (sin t + (π − t) cos t) with cos t = c/√(ab). Cho and Saul (2009)."""
     np_ = _namespace(mixed)
-    size = np_.sqrt(np_.maximum(own * other, np.finfo(mixed.dtype).tiny))
+    size = np_.sqrt(np_.maximum(left * right, np.finfo(mixed.dtype).tiny))
     cosine = np_.clip(mixed / size, -1.0, 1.0)
     return size / (2 * math.pi) * (arc(cosine) if np_ is jnp else _arc(np, cosine))
 
@@ -131,10 +131,10 @@ def kernel(hidden: int = 1, activation: str = "relu", *, weight: Any = 1.0, bias
         raise InputError(f"The kernel has a closed form for {' and '.join(ACTIVATIONS)}, got {activation!r}.")
     if int(hidden) != hidden or hidden < 0:
         raise InputError(f"The number of hidden layers is a whole number of at least 0, got {hidden}.")
-    return Kernel(_each(weight, int(hidden) + 1, "weight"), _each(bias, int(hidden) + 1, "bias"), activation)
+    return Kernel(_per_layer(weight, int(hidden) + 1, "weight"), _per_layer(bias, int(hidden) + 1, "bias"), activation)
 
 
-def _each(value: Any, layers: int, name: str) -> Array:
+def _per_layer(value: Any, layers: int, name: str) -> Array:
     """One variance for each layer."""
     if isinstance(value, jax.Array):
         return jnp.broadcast_to(value, (layers,))

@@ -1,7 +1,7 @@
 """The Laplace approximation of a Gaussian process under any likelihood, all outputs together.
 
 q(f) = N(f̂, (K⁻¹ + W)⁻¹) with f̂ the mode of Σ w log p(y|f) − ½ f'K⁻¹f and W the rows' curvature blocks. Rasmussen and
-Williams (2006), chapter 3; here the outputs of a row are coupled by whatever the likelihood says.
+Williams (2006), chapter 3; here the likelihood couples the outputs of a row.
 """
 
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ CLOSE = 1e-14  # rise of the objective, relative, that is no longer one
 
 
 class Observations(NamedTuple):
-    """What the data say: p(y|f, ν) and weights."""
+    """The likelihood of the training rows: p(y|f, ν), targets and weights."""
 
     likelihood: Any
     targets: jax.Array
@@ -28,8 +28,8 @@ class Observations(NamedTuple):
 
     def log_prob(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """Σ_n w_n log p(y_n|f_n)."""
-        each = self.likelihood.log_prob(params, outputs, self.targets)
-        return jnp.where(self.weight > 0, self.weight * each, 0.0).sum()
+        log_probs = self.likelihood.log_prob(params, outputs, self.targets)
+        return jnp.where(self.weight > 0, self.weight * log_probs, 0.0).sum()
 
     def roots(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """R_n [n, out, columns] with R_n R_n' = w_n H_n (`output_curvature`)."""
@@ -40,13 +40,13 @@ class Observations(NamedTuple):
 
     def curvature(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """w_n H_n [n, out, out]."""
-        found = output_curvature(self.likelihood, params, outputs, self.targets).astype(outputs.dtype)
-        return jnp.where(self.weight > 0, self.weight, 0.0)[:, None, None] * found
+        blocks = output_curvature(self.likelihood, params, outputs, self.targets).astype(outputs.dtype)
+        return jnp.where(self.weight > 0, self.weight, 0.0)[:, None, None] * blocks
 
     def hessian(self, params: PyTree, outputs: jax.Array) -> jax.Array:
         """−w_n ∂² log p/∂f∂f' [n, out, out] at the very targets."""
-        found = row_hessians(self.likelihood, params, outputs, self.targets)
-        return -jnp.where(self.weight[:, None, None] > 0, self.weight[:, None, None] * found, 0.0)
+        blocks = row_hessians(self.likelihood, params, outputs, self.targets)
+        return -jnp.where(self.weight[:, None, None] > 0, self.weight[:, None, None] * blocks, 0.0)
 
 
 def find_mode(gram: jax.Array, rows: Observations, params: PyTree, start: jax.Array) -> TrainingPosterior:
@@ -62,10 +62,10 @@ def find_mode(gram: jax.Array, rows: Observations, params: PyTree, start: jax.Ar
     def newton(alpha: jax.Array, outputs: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         """The full step of α and of f, and ½ g'(K⁻¹ + W)⁻¹g for the objective's gradient g in f."""
         roots, slope = rows.roots(params, outputs), jax.grad(rows.log_prob, 1)(params, outputs)
-        wanted = jnp.einsum("noc,nc->no", roots, jnp.einsum("noc,no->nc", roots, outputs)) + slope
-        right = jnp.einsum("noc,no->nc", roots, gram @ wanted)
+        target = jnp.einsum("noc,nc->no", roots, jnp.einsum("noc,no->nc", roots, outputs)) + slope
+        right = jnp.einsum("noc,no->nc", roots, gram @ target)
         inner = jax.scipy.linalg.cho_solve((factor(gram, roots), True), right.ravel()).reshape(right.shape)
-        move = wanted - jnp.einsum("noc,nc->no", roots, inner) - alpha
+        move = target - jnp.einsum("noc,nc->no", roots, inner) - alpha
         moved = gram @ move
         return move, moved, 0.5 * ((slope - alpha) * moved).sum()
 
@@ -74,24 +74,23 @@ def find_mode(gram: jax.Array, rows: Observations, params: PyTree, start: jax.Ar
         move, moved, _ = newton(alpha, outputs)
 
         def lower(trial: Any) -> jax.Array:
-            halved, _, found = trial
-            return (halved < HALVINGS) & ~(found >= value)
+            halved, _, reached = trial
+            return (halved < HALVINGS) & ~(reached >= value)
 
         def halve(trial: Any) -> Any:
             share = 0.5 * trial[1]
             return trial[0] + 1, share, objective(alpha + share * move, outputs + share * moved)
 
         first = (jnp.zeros((), jnp.int32), jnp.ones((), gram.dtype), objective(alpha + move, outputs + moved))
-        _, share, found = jax.lax.while_loop(lower, halve, first)
-        share = jnp.where(found >= value, share, 0.0)
-        new = jnp.where(found >= value, found, value)
+        _, share, reached = jax.lax.while_loop(lower, halve, first)
+        share = jnp.where(reached >= value, share, 0.0)
+        new = jnp.where(reached >= value, reached, value)
         done = new - value <= CLOSE * (1 + jnp.abs(value))
         return count + 1, alpha + share * move, outputs + share * moved, new, done
 
     outputs = gram @ start
     begin = (jnp.zeros((), jnp.int32), start, outputs, objective(start, outputs), jnp.zeros((), bool))
-    found = jax.lax.while_loop(lambda s: (s[0] < ROUNDS) & ~s[4], improve, begin)
-    _, alpha, outputs, value, _ = found
+    _, alpha, outputs, value, _ = jax.lax.while_loop(lambda s: (s[0] < ROUNDS) & ~s[4], improve, begin)
     lower_factor = factor(gram, rows.roots(params, outputs))
     evidence = value - jnp.log(jnp.diagonal(lower_factor)).sum()
     return TrainingPosterior(outputs, alpha, evidence, newton(alpha, outputs)[2])
@@ -109,8 +108,8 @@ def smooth_evidence(gram: jax.Array, rows: Observations, params: PyTree, at: Tra
 
     def joined(blocks: jax.Array) -> jax.Array:
         """I + (K ⊗ I) diag(blocks)."""
-        whole = (gram[:, None, :, None] * jnp.moveaxis(blocks, 0, 1)[None]).reshape(size, size)
-        return whole + jnp.eye(size, dtype=gram.dtype)
+        product = (gram[:, None, :, None] * jnp.moveaxis(blocks, 0, 1)[None]).reshape(size, size)
+        return product + jnp.eye(size, dtype=gram.dtype)
 
     slope = gram @ jax.grad(rows.log_prob, 1)(params, mode) - mode
     change = jax.lax.stop_gradient(joined(rows.hessian(params, mode)))

@@ -1,4 +1,4 @@
-"""What a Gaussian process says of each of its own rows when that row is left out: no second fit is needed."""
+"""Leave-one-out moments of a Gaussian process at its training rows, without a second fit."""
 
 import numpy as np
 
@@ -14,13 +14,13 @@ def leave_one_out(posterior: FunctionPosterior, rows: int) -> tuple[np.ndarray, 
         V₋ᵢ = (V_i⁻¹ − W_i)⁻¹ = V_i (I − W_i V_i)⁻¹,   m₋ᵢ = m_i − V₋ᵢ α_i
 
     with W_i the curvature of the row's term. Under Gaussian noise this is exact; else it is as good as the Laplace
-    approximation is. Scales that the evidence has chosen stay. Rasmussen and Williams (2006), section 5.4.2; Vehtari,
-    Mononen, Tolvanen, Sivula and Winther (2016), Bayesian leave-one-out cross-validation approximations for Gaussian
-    latent variable models.
+    approximation. Scales chosen by the evidence stay as they are. Rasmussen and Williams (2006), section 5.4.2;
+    Vehtari, Mononen, Tolvanen, Sivula and Winther (2016), Bayesian leave-one-out cross-validation approximations for
+    Gaussian latent variable models.
 
     Args:
         posterior: of a fit with `infinite_width`.
-        rows: how many it has learned from; what follows them only fills up a shape.
+        rows: how many it was fitted to; rows behind them are padding.
 
     Example:
         >>> import jax, credo, numpy as np
@@ -40,12 +40,13 @@ def leave_one_out(posterior: FunctionPosterior, rows: int) -> tuple[np.ndarray, 
     start = 0
     for cross, roots in zip(at.cross, process.numbers["roots"]):
         size = cross.shape[1] // rows
-        own = slice(start, start + size)
-        each = cross.reshape(len(cross), rows, size)
-        known = prior[:, None, None] * np.eye(size) - np.einsum("tns,tnr->nsr", each, each)
-        bend = np.einsum("nsc,nrc->nsr", roots[:rows], roots[:rows])
-        found = np.linalg.solve(np.eye(size) - np.einsum("nsr,nrq->nsq", bend, known).transpose(0, 2, 1), known)
-        covariance[:, own, own] = 0.5 * (found + found.transpose(0, 2, 1))
-        mean[:, own] -= np.einsum("nsr,nr->ns", covariance[:, own, own], slopes[:, own])
-        start = own.stop
+        block = slice(start, start + size)
+        columns = cross.reshape(len(cross), rows, size)
+        marginal = prior[:, None, None] * np.eye(size) - np.einsum("tns,tnr->nsr", columns, columns)
+        curvature = np.einsum("nsc,nrc->nsr", roots[:rows], roots[:rows])
+        shrink = np.eye(size) - np.einsum("nsr,nrq->nsq", curvature, marginal).transpose(0, 2, 1)
+        cavity = np.linalg.solve(shrink, marginal)
+        covariance[:, block, block] = 0.5 * (cavity + cavity.transpose(0, 2, 1))
+        mean[:, block] -= np.einsum("nsr,nr->ns", covariance[:, block, block], slopes[:, block])
+        start = block.stop
     return mean, covariance

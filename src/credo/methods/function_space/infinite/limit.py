@@ -1,4 +1,4 @@
-"""From a model to the Gaussian process that it becomes as its hidden layers grow; a sentence where it becomes none."""
+"""The Gaussian process that a model becomes as its hidden layers grow, and the refusal where there is none."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from credo.methods.function_space.infinite.kernels import ACTIVATIONS, Kernel
 from credo.priors.by_path import ByPath
 from credo.priors.elementwise import ElementwisePrior
 
-WIDTHS = (4, 16)  # at which a prior is asked for its scales
+WIDTHS = (4, 16)  # at which the scales of a prior are read
 INPUTS = 2
 
 
@@ -34,8 +34,8 @@ def kernel_of(model: Model, num_inputs: int) -> Kernel:
         [4.0, 4.0]
     """
     check_limit(model)
-    found = limit(model, num_inputs)
-    return Kernel(np.asarray(found.weight, np.float64), np.asarray(found.bias, np.float64), found.activation)
+    kernel = limit(model, num_inputs)
+    return Kernel(np.asarray(kernel.weight, np.float64), np.asarray(kernel.bias, np.float64), kernel.activation)
 
 
 def limit(model: Model, num_inputs: int) -> Kernel:
@@ -66,7 +66,7 @@ def check_limit(model: Model) -> None:
         )
     small, large = (_scales(model.prior, layers, width, INPUTS) for width in WIDTHS)
     for name in layers[1:]:
-        # A tracer's numbers are those of a model that was checked before.
+        # Tracers belong to a model that was checked before.
         values = [scales[f"{name}/kernel"] for scales in (small, large)]
         if not any(isinstance(v, jax.core.Tracer) for v in values) and not np.isclose(
             values[0], 2 * values[1], rtol=1e-4
@@ -79,14 +79,14 @@ def check_limit(model: Model) -> None:
 
 def _perceptron(model: Model) -> tuple[str, list[str]]:
     """(activation, names of layers) of a fully connected network."""
-    said = ask(model.network, FullyConnectedNetwork).fully_connected()
-    if said is None:
+    parts = ask(model.network, FullyConnectedNetwork).fully_connected()
+    if parts is None:
         raise Refusal(
             "The infinite-width limit is known here for fully connected networks without masks, "
             f"credo.networks.mlp, and not for {type(model.network).__name__}: its kernel is fixed, and so knows no "
             "learned vectors of categories (embeddings), whose columns can be left out."
         )
-    return said
+    return parts
 
 
 def _scales(prior: Any, layers: list[str], width: int, num_inputs: int) -> dict[str, Any]:
@@ -110,11 +110,11 @@ def _scales(prior: Any, layers: list[str], width: int, num_inputs: int) -> dict[
             "The closed forms of infinite layers need normal weights, and this prior has others: take fan_in_normal."
         )
     means, stds = pair
-    found = {}
+    scales = {}
     for name in layers:
         for kind in ("kernel", "bias"):
             mean, std = means[name][kind], stds[name][kind]
             if not isinstance(mean, jax.core.Tracer) and (np.any(mean) or np.ptp(std) > 0):
                 raise Refusal("An infinite network needs weights of mean 0 and of one variance in each layer.")
-            found[f"{name}/{kind}"] = std.ravel()[0]
-    return found
+            scales[f"{name}/{kind}"] = std.ravel()[0]
+    return scales

@@ -35,14 +35,14 @@ class TrainingRows:
     targets: jax.Array = leaf()
     weight: jax.Array = leaf()
 
-    def at(self, places: jax.Array) -> "TrainingRows":
+    def at(self, index: jax.Array) -> "TrainingRows":
         """Some of the rows."""
-        return jax.tree.map(lambda x: x[places], self)
+        return jax.tree.map(lambda x: x[index], self)
 
 
 @struct
 class WideState:
-    """What the evidence of some rows has chosen so far, and their posterior given it."""
+    """What the evidence of some rows has chosen so far, and the posterior given that."""
 
     chosen: PyTree = leaf()  # {"scales": log factors of weight and bias variances, "likelihood": ν}, both maybe empty
     search: Search = leaf()
@@ -68,8 +68,8 @@ class InfiniteWidth(Method):
     Args:
         prior_scale: "prior" keeps the model's prior; "evidence" multiplies all its weight variances by one number and
             all its bias variances by another, those of the greatest evidence. "relevance" also multiplies those of the
-            weights of every input by a number of its own, whose root is half-Cauchy: few inputs may matter, and those
-            that do not come to weigh nothing. MacKay (1994), Bayesian nonlinear modeling for the prediction
+            weights of every input by a number of its own, whose root is half-Cauchy: the factors of irrelevant inputs
+            tend to 0. MacKay (1994), Bayesian nonlinear modeling for the prediction
             competition; Neal (1996), section 1.3.3.
         search_rows: maximise the evidence of so many random rows, which is quicker; the posterior is always that of
             all rows. None: of all.
@@ -126,7 +126,7 @@ class InfiniteWidth(Method):
             jnp.asarray(data.inputs, double), data.targets.astype(double) if real else jnp.asarray(data.targets),
             jnp.asarray(data.weight, double),
         )  # fmt: skip
-        some = rows if self.search_rows is None else rows.at(_by_lot(key, rows.weight, self.search_rows))
+        some = rows if self.search_rows is None else rows.at(_random_rows(key, rows.weight, self.search_rows))
         zero = jnp.zeros((len(some.weight), outputs), double)
         solved = TrainingPosterior(zero, zero, *jnp.zeros((2,), double))
         return WideState(chosen, Search.start(ravel_pytree(chosen)[0].astype(double)), solved, rows, some)
@@ -134,7 +134,7 @@ class InfiniteWidth(Method):
     def step(self, noise: PyTree, model: Model, phase: Phase, state: WideState, batch: Batch) -> tuple[WideState, Info]:
         if not jax.tree.leaves(state.chosen):
             state = dataclasses.replace(state, solved=self.solve(model, state.some, state.chosen, state.solved))
-            return state, _told(state, jnp.ones((), bool))
+            return state, _info(state, jnp.ones((), bool))
         unravel = ravel_pytree(state.chosen)[1]
 
         def objective(vector: jax.Array) -> tuple[jax.Array, TrainingPosterior]:
@@ -144,13 +144,13 @@ class InfiniteWidth(Method):
 
         search, solved = climb(objective, state.search, state.solved)
         state = dataclasses.replace(state, chosen=unravel(search.at), search=search, solved=solved)
-        return state, _told(state, search.done)
+        return state, _info(state, search.done)
 
     def covariance(self, model: Model, rows: TrainingRows, chosen: PyTree) -> Kernel:
         """The kernel with the scales that are chosen so far."""
         scales = {name: jnp.exp(x) for name, x in chosen["scales"].items()}
-        found = limit(model, rows.inputs.shape[-1])
-        return found.scaled(scales["weight"], scales["bias"], scales.get("inputs")) if scales else found
+        kernel = limit(model, rows.inputs.shape[-1])
+        return kernel.scaled(scales["weight"], scales["bias"], scales.get("inputs")) if scales else kernel
 
     def solve(self, model: Model, rows: TrainingRows, chosen: PyTree, near: TrainingPosterior) -> TrainingPosterior:
         """The posterior at the rows, given what is chosen; `near` is where the search for a mode starts."""
@@ -187,35 +187,35 @@ class InfiniteWidth(Method):
         else:
             roots = Observations(model.likelihood, rows.targets, rows.weight).roots(params, solved.mode)[None]
         gram = kernel(rows.inputs)
-        own = {} if kernel.relevance is None else {"relevance": kernel.relevance}
-        numbers = own | {
+        relevance = {} if kernel.relevance is None else {"relevance": kernel.relevance}
+        numbers = relevance | {
             "inputs": rows.inputs, "coefficients": solved.coefficients, "roots": roots,
             "factor": jax.vmap(lambda r: factor(gram, r))(roots), "weight": kernel.weight, "bias": kernel.bias,
         }  # fmt: skip
-        one = jnp.zeros((), rows.weight.dtype)
-        scales = {name: jnp.exp(state.chosen["scales"].get(name, one)) for name in ("weight", "bias")}
+        no_scale = jnp.zeros((), rows.weight.dtype)
+        scales = {name: jnp.exp(state.chosen["scales"].get(name, no_scale)) for name in ("weight", "bias")}
         return FunctionPosterior(
             params, solved.log_evidence, scales["weight"], scales["bias"],
             {name: to_bits(x) for name, x in numbers.items()}, kernel.activation, kernel.relevance,
         )  # fmt: skip
 
 
-def _by_lot(key: jax.Array, weight: jax.Array, most: int) -> jax.Array:
-    """Places of so many rows that weigh something, or of all places where there are no more."""
+def _random_rows(key: jax.Array, weight: jax.Array, most: int) -> jax.Array:
+    """Indices of `most` random rows, or of all; rows of weight 0 only where there are no others."""
     lots = jnp.where(weight > 0, jax.random.uniform(key, weight.shape), 2.0)
     return jnp.sort(jnp.argsort(lots)[:most])
 
 
 def log_prior(scales: dict[str, jax.Array]) -> jax.Array:
-    """log p of the logarithms s of what variances are multiplied by, up to a constant, where relevances are among them.
+    """log p of the log factors s of the variances, up to a constant; 0 without relevances.
 
     The root of a relevance is half-Cauchy: ½ s − log(1 + e^s). The others are N(0, 2²), so that a kernel without noise
-    is not the likeliest of all.
+    is not the most likely.
     """
     if "inputs" not in scales:
         return jnp.zeros(())
-    own, others = scales["inputs"], jnp.stack([scales["weight"], scales["bias"]])
-    return (0.5 * own - jax.nn.softplus(own)).sum() - 0.5 * jnp.square(others / 2).sum()
+    inputs, others = scales["inputs"], jnp.stack([scales["weight"], scales["bias"]])
+    return (0.5 * inputs - jax.nn.softplus(inputs)).sum() - 0.5 * jnp.square(others / 2).sum()
 
 
 def check_size(rows: int, outputs: int) -> None:
@@ -228,7 +228,7 @@ def check_size(rows: int, outputs: int) -> None:
         )
 
 
-def _told(state: WideState, done: jax.Array) -> Info:
+def _info(state: WideState, done: jax.Array) -> Info:
     return Info(
         {
             "log_evidence": state.solved.log_evidence, "converged": done.astype(jnp.float32),

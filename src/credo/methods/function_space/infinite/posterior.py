@@ -24,14 +24,14 @@ from credo.methods.function_space.infinite.process import Process, host_bits
 class FunctionPosterior:
     """f | D for an infinitely wide network: mean k(x)'α, covariance k(x, x') − k(x)'R B⁻¹ R'k(x').
 
-    R R' are the precisions with which the rows know f, B = I + R'KR (see `credo.infinite.regression`). All of it is
+    R R' are the precisions of the rows' terms, B = I + R'KR (see `credo.infinite.regression`). All of it is
     computed in double precision on the host, whatever the precision around it: the covariance is a small difference of
     large numbers. There are no weights, hence no `sample` and no `log_prob`.
 
     Each draw is one function of all rows of a call, and `joint_at` makes it one function of the rows of several calls.
     The joint distribution is exact up to 4,096 values of f. Beyond, 4,096 that are spread evenly over the rows are
-    drawn together, and all others given the 2,048 of them that say most: each value still has its exact distribution,
-    and values of different blocks of 512 share all but what those leave open. Draws are centred, so that the mean of
+    drawn together, and all others given the 2,048 most informative of them: each value keeps its exact distribution,
+    and blocks of 512 values are independent given those. Draws are centred, so that the mean of
     all of them is the exact mean.
 
     Attributes:
@@ -63,7 +63,7 @@ class FunctionPosterior:
         return Process.of(self.bits, self.activation).kernel
 
     def num_draws(self, num: int | None) -> tuple[int, int]:
-        """One member; 200 draws where nobody says how many."""
+        """One member; 200 draws by default."""
         return 1, 200 if num is None else max(1, num)
 
     def view(self, mode: str) -> "FunctionPosterior":
@@ -91,7 +91,7 @@ class FunctionPosterior:
         return at.mean, (process.covariance if covariance else process.variance)(at)
 
     def joint_at(self, blocks: Iterable[PyTree]) -> "FunctionPosterior":
-        """The posterior whose draws are one function of all these rows, even where they are asked for in parts."""
+        """The posterior whose draws are one function of all these rows, even over several calls."""
         most = joint.TOGETHER // self.bits["coefficients"].shape[-2]
         # Rows as the program will see them: JAX may hold fewer digits.
         rows = joint.distinct((np.asarray(x, jax.dtypes.canonicalize_dtype(np.asarray(x).dtype)) for x in blocks), most)
@@ -115,6 +115,6 @@ class FunctionPosterior:
 def _draw(activation: str, draws: int, bits: dict[str, Any], inputs: Any, key: Any) -> np.ndarray:
     """f at the inputs [draw, n, out]."""
     process, rows = Process.of(bits, activation), np.asarray(inputs, np.float64)
-    tied = process.numbers.get("anchors", rows)
-    anchors = joint.distinct([tied], joint.TOGETHER // process.outputs)
+    anchor_rows = process.numbers.get("anchors", rows)
+    anchors = joint.distinct([anchor_rows], joint.TOGETHER // process.outputs)
     return joint.draw(process, rows, anchors, np.asarray(key).tobytes(), draws)

@@ -26,7 +26,7 @@ def from_bits(bits: Any) -> np.ndarray:
 
 
 class Values(NamedTuple):
-    """Function values at some rows: their mean, and what the data say about them together."""
+    """Function values at some rows: their mean, and roots of the covariance that the data take away."""
 
     rows: np.ndarray  # [n, d]
     mean: np.ndarray  # [n, out]
@@ -52,42 +52,42 @@ class Process(NamedTuple):
 
     def at(self, rows: np.ndarray) -> Values:
         """The values at rows."""
-        known = self.kernel(self.numbers["inputs"], rows)
+        gram = self.kernel(self.numbers["inputs"], rows)
         cross = []
         for roots, lower in zip(self.numbers["roots"], self.numbers["factor"]):
-            right = np.einsum("tm,toc->tcmo", known, roots).reshape(len(lower), -1)
+            right = np.einsum("tm,toc->tcmo", gram, roots).reshape(len(lower), -1)
             cross.append(solve_triangular(lower, right, lower=True, check_finite=False))
-        return Values(rows, known.T @ self.numbers["coefficients"], cross)
+        return Values(rows, gram.T @ self.numbers["coefficients"], cross)
 
     def variance(self, at: Values) -> np.ndarray:
         """Of each value [n, out]."""
         prior = self.kernel.diagonal(at.rows)[:, None]
-        own = [(v * v).sum(0).reshape(len(at.rows), -1) for v in at.cross]
-        return np.concatenate([np.maximum(prior - v, 0.0) for v in own], 1)
+        explained = [(v * v).sum(0).reshape(len(at.rows), -1) for v in at.cross]
+        return np.concatenate([np.maximum(prior - v, 0.0) for v in explained], 1)
 
     def covariances(self, at: Values) -> list[np.ndarray]:
         """Of the values of every group [n · outputs of the group, n · outputs of the group]."""
-        prior, found = self.kernel(at.rows), []
+        prior, blocks = self.kernel(at.rows), []
         for v in at.cross:
             size = v.shape[1] // len(prior)
-            found.append((np.kron(prior, np.eye(size)) if size > 1 else prior) - v.T @ v)
-        return found
+            blocks.append((np.kron(prior, np.eye(size)) if size > 1 else prior) - v.T @ v)
+        return blocks
 
-    def between(self, group: int, some: np.ndarray, first: Values, second: Values) -> np.ndarray:
+    def between(self, group: int, index: np.ndarray, first: Values, second: Values) -> np.ndarray:
         """The covariance of some values of a group at the first rows [r] and all of it at the second [r, m · s]."""
         v, w = first.cross[group], second.cross[group]
         size = v.shape[1] // len(first.rows)
-        prior = self.kernel(first.rows[some // size], second.rows)
+        prior = self.kernel(first.rows[index // size], second.rows)
         if size > 1:
-            prior = (prior[:, :, None] * np.eye(size)[some % size, None]).reshape(len(some), -1)
-        return prior - v[:, some].T @ w
+            prior = (prior[:, :, None] * np.eye(size)[index % size, None]).reshape(len(index), -1)
+        return prior - v[:, index].T @ w
 
     def covariance(self, at: Values) -> np.ndarray:
         """Of all values [n, out, n, out], 0 between groups."""
-        whole, start = np.zeros((len(at.rows), self.outputs) * 2), 0
+        full, start = np.zeros((len(at.rows), self.outputs) * 2), 0
         for matrix in self.covariances(at):
             size = len(matrix) // len(at.rows)
-            some = slice(start, start + size)
-            whole[:, some, :, some] = matrix.reshape(len(at.rows), size, len(at.rows), size)
-            start = some.stop
-        return whole
+            group = slice(start, start + size)
+            full[:, group, :, group] = matrix.reshape(len(at.rows), size, len(at.rows), size)
+            start = group.stop
+        return full

@@ -1,7 +1,7 @@
 """Exact regression with a Gaussian process: Gaussian noise, by Cholesky factors.
 
 Everything is written with B = I + √W K √W, W the precisions of the rows: its eigenvalues are at least 1, so that its
-factor exists however alike two rows are, and a row of weight 0 says nothing. Rasmussen and Williams (2006), section
+factor exists however alike two rows are, and a row of weight 0 adds nothing. Rasmussen and Williams (2006), section
 3.4.3.
 """
 
@@ -33,14 +33,14 @@ def regression(gram: jax.Array, targets: jax.Array, weight: jax.Array, log_sigma
     """
     sigmas = jnp.broadcast_to(jnp.asarray(log_sigma, gram.dtype), targets.shape[1:])
 
-    def one(y: jax.Array, log_s: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def solve(y: jax.Array, log_s: jax.Array) -> tuple[jax.Array, jax.Array]:
         root = jnp.sqrt(weight) * jnp.exp(-log_s)
         lower = factor(gram, root[:, None, None])
         alpha = root * jax.scipy.linalg.cho_solve((lower, True), root * y)
         size = jnp.log(jnp.diagonal(lower)).sum() + (weight * (log_s + 0.5 * LOG_2PI)).sum()
         return alpha, -0.5 * jnp.where(weight > 0, y * alpha, 0.0).sum() - size
 
-    alpha, evidence = jax.vmap(one, (1, 0), (1, 0))(targets.astype(gram.dtype), sigmas)
+    alpha, evidence = jax.vmap(solve, (1, 0), (1, 0))(targets.astype(gram.dtype), sigmas)
     return TrainingPosterior(gram @ alpha, alpha, evidence.sum(), jnp.zeros((), gram.dtype))
 
 
