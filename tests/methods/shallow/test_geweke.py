@@ -102,7 +102,7 @@ def test_coefficients_before_nodes_are_caught():
 
 @pytest.mark.full
 def test_a_ratio_without_the_prior_is_caught(monkeypatch):
-    monkeypatch.setattr(prior_view.PriorView, "log_node", lambda self, gamma, place, node: jnp.zeros(()))
+    monkeypatch.setattr(prior_view.PriorView, "log_node", lambda self, gamma, j, node: jnp.zeros(()))
     z = scores(Gibbs(warmup=0, passes=1, fresh=0.0))
     assert np.abs(z).max() > 2 * bound(z)
 

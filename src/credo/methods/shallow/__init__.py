@@ -11,7 +11,7 @@ partial_dependence   along which curve
 
 from credo.registry import lazy
 
-# Names are looked up when first used: samplers stand below the applications, and this page of names above both.
+# Names are looked up when first used: the samplers are below the applications, these names above both.
 __getattr__, __dir__ = lazy(__name__, {
     "network": "networks:shallow",
     "prior": "priors:node_hierarchy",

@@ -1,4 +1,4 @@
-"""What `gibbs` and `reversible_jump` share: which models they take, the state of a chain, and draws."""
+"""The base of `gibbs` and `reversible_jump`: the models that they take, the step of a chain, and draws."""
 
 import dataclasses
 from abc import abstractmethod
@@ -18,21 +18,21 @@ from credo.core.tree import leaf, struct
 from credo.core.typing import PyTree
 from credo.errors import InputError, Refusal
 from credo.likelihoods import Bernoulli, Gaussian
-from credo.methods.shallow.conditionals import draw_hyper, draw_noise, hyper_wanted, noise_wanted
+from credo.methods.shallow.conditionals import draw_hyper, draw_noise, hyper_variates, noise_variates
 from credo.methods.shallow.marginal import Solved, draw, moments, solve
 from credo.methods.shallow.polya_gamma import polya_gamma
 from credo.methods.shallow.prior_view import PriorView
 from credo.methods.shallow.selection import flip_inputs
 from credo.methods.shallow.state import ShallowState
 from credo.methods.shallow.sweep import NodeFit, Rows, mask
-from credo.methods.shallow.variates import Wanted, draw_all
+from credo.methods.shallow.variates import VariateShapes, draw_all
 from credo.methods.shallow.walk import Walk, start_walk
 from credo.posteriors import Samples
 
 
 @struct
 class ShallowMethod(Method):
-    """Base of the samplers that integrate the coefficients out. A subclass says how nodes move (`update_nodes`).
+    """Base of the samplers that integrate the coefficients out. A subclass moves the nodes (`update_nodes`).
 
     With `select_inputs` each input k has an indicator s_k of prior probability `input_share`, and the network sees
     s ⊙ x. Weights of an input that is not used have their prior, and are 0 in the draws.
@@ -95,18 +95,16 @@ class ShallowMethod(Method):
     def noise(self, key: jax.Array, model: Model, phase: Phase, state: ShallowState) -> PyTree:
         key_all, key_spare = jax.random.split(key)
         outputs, nodes = state.coefs.shape[0], state.gamma.shape[0]
-        wanted = self.nodes_wanted(model, state) | Wanted({"coefs": state.coefs.shape})
-        wanted = (
-            wanted | hyper_wanted(model, state.hyper, nodes, outputs) | noise_wanted(model, state.noise, state.rows)
-        )
+        shapes = self.node_variates(model, state) | VariateShapes({"coefs": state.coefs.shape})
+        shapes |= hyper_variates(model, state.hyper, nodes, outputs) | noise_variates(model, state.noise, state.rows)
         if self.select_inputs:
             inputs = state.used.shape[0]
-            wanted = wanted | Wanted({"reborn": (inputs, nodes)}, {"flip_log_u": (inputs,)})
-        return draw_all(key_all, wanted) | {"key": key_spare}
+            shapes |= VariateShapes({"reborn": (inputs, nodes)}, {"flip_log_u": (inputs,)})
+        return draw_all(key_all, shapes) | {"key": key_spare}
 
-    # ------------------------------------------------------------------ what a subclass says
+    # ------------------------------------------------------------------ what a subclass defines
     @abstractmethod
-    def nodes_wanted(self, model: Model, state: ShallowState) -> Wanted:
+    def node_variates(self, model: Model, state: ShallowState) -> VariateShapes:
         """The randomness of one `update_nodes`."""
 
     @abstractmethod
@@ -130,12 +128,12 @@ class ShallowMethod(Method):
         view = PriorView(model, nodes, state.gamma, state.coefs, state.hyper)
         if self.select_inputs:
             state, rows = flip_inputs(noise, nodes, rows, view, state, self.input_share, self.masked)
-        place, walk, metrics = self.update_nodes(noise, nodes, rows, view, state)
-        columns = mask(nodes, place.design.shape[0], place.active, self.masked)
-        solved = solve(moments(place.design, rows.targets, rows.precision), view.coefficients, columns)
+        fit, walk, metrics = self.update_nodes(noise, nodes, rows, view, state)
+        columns = mask(nodes, fit.design.shape[0], fit.active, self.masked)
+        solved = solve(moments(fit.design, rows.targets, rows.precision), view.coefficients, columns)
         coefs = self.draw_coefficients(noise, solved, columns)
-        state = dataclasses.replace(state, gamma=place.gamma, coefs=coefs, active=place.active, walk=walk)
-        outputs = place.design.T @ coefs.T
+        state = dataclasses.replace(state, gamma=fit.gamma, coefs=coefs, active=fit.active, walk=walk)
+        outputs = fit.design.T @ coefs.T
         squares = (batch.weight[:, None] * (rows.targets - outputs) ** 2).sum(0)
         new_noise = draw_noise(noise, likelihood, state.noise, squares, state.rows)
         source = self.for_hyper(noise, nodes, view, state)
@@ -149,30 +147,30 @@ class ShallowMethod(Method):
         return state, Info(metrics, jax.tree.map(lambda x: x.astype(jnp.float32), params))
 
     def draw_coefficients(self, variates: PyTree, solved: Solved, columns: jax.Array | None) -> jax.Array:
-        """Coefficients from their exact conditional given the nodes as they are now."""
+        """Coefficients from their exact conditional given the current nodes."""
         return draw(solved, variates["coefs"], columns)
 
     def _rows(self, key: jax.Array, nodes: Nodes, likelihood: Any, state: ShallowState, batch: Batch) -> Rows:
         """The data as a regression: as they are under Gaussian noise, given fresh Pólya-gamma variates for classes."""
         dtype = state.gamma.dtype
         inputs = with_constant(batch.inputs, dtype)
-        seen = inputs * jnp.concatenate([jnp.ones(1, dtype), state.used]) if self.select_inputs else inputs
+        used = inputs * jnp.concatenate([jnp.ones(1, dtype), state.used]) if self.select_inputs else inputs
         weight = batch.weight.astype(dtype)[:, None]
         if isinstance(likelihood, Bernoulli):
-            logits = nodes.design(seen, state.gamma) @ state.coefs.T
+            logits = nodes.design(used, state.gamma) @ state.coefs.T
             omega = polya_gamma(jax.random.fold_in(key, 2), logits)
-            return Rows(seen, inputs, (batch.targets.astype(dtype)[:, None] - 0.5) / omega, weight * omega)
+            return Rows(used, inputs, (batch.targets.astype(dtype)[:, None] - 0.5) / omega, weight * omega)
         sigma = jnp.broadcast_to(likelihood.sigma(state.noise), batch.targets.shape[1:]).astype(dtype)
-        return Rows(seen, inputs, batch.targets.astype(dtype), weight * sigma**-2.0)
+        return Rows(used, inputs, batch.targets.astype(dtype), weight * sigma**-2.0)
 
     def params(self, nodes: Nodes, state: ShallowState) -> PyTree:
         """All parameters of the model, those of unused inputs 0."""
         gamma, coefs = state.gamma, state.coefs
         if self.select_inputs:
-            seen = jnp.concatenate([jnp.ones(1, gamma.dtype), state.used])
+            used = jnp.concatenate([jnp.ones(1, gamma.dtype), state.used])
             others = jnp.ones(coefs.shape[1] - nodes.num - (0 if nodes.linear is None else len(state.used)))
             linear = state.used if nodes.linear is not None else state.used[:0]
-            gamma, coefs = gamma * seen, coefs * jnp.concatenate([others, linear, jnp.ones(nodes.num)])
+            gamma, coefs = gamma * used, coefs * jnp.concatenate([others, linear, jnp.ones(nodes.num)])
         return {"network": nodes.join(gamma, coefs), "likelihood": state.noise, "prior": state.hyper}
 
     def point(self, model: Model, state: ShallowState) -> Variables:
@@ -184,7 +182,7 @@ class ShallowMethod(Method):
 
 
 def nodes_of(model: Model) -> Nodes:
-    """How the model's network is a sum of nodes, or a refusal."""
+    """The model's network as a sum of nodes; refused where it is none."""
     if model.fixed is not None:
         raise Refusal("Coefficients are integrated out all together, so this method holds no parameter fixed.")
     nodes = ask(model.network, NodeNetwork).nodes()

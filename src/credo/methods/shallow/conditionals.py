@@ -13,7 +13,7 @@ import numpy as np
 from credo.core.model import Model
 from credo.core.nodes import Nodes
 from credo.core.typing import PyTree
-from credo.methods.shallow.variates import Wanted
+from credo.methods.shallow.variates import VariateShapes
 from credo.priors.node_hierarchy import NodeHierarchy, pack, unpack, wishart_root
 from credo.priors.scales import InverseGamma
 
@@ -22,12 +22,12 @@ NARROWEST = 0.1  # random walks take steps between this share of their scale and
 NOISE_MOVES = 4
 
 
-def hyper_wanted(model: Model, hyper: PyTree, nodes: int, outputs: int) -> Wanted:
+def hyper_variates(model: Model, hyper: PyTree, nodes: int, outputs: int) -> VariateShapes:
     """The randomness of one draw of the hyper-parameters."""
     prior = model.prior
     if isinstance(prior, NodeHierarchy):
         dims = hyper["hidden"]["mean"].shape[0]
-        return Wanted(
+        return VariateShapes(
             {
                 "output_mean": (), "output_scale": (outputs, nodes), "hidden_mean": (dims,),
                 "hidden_scale": (nodes, dims), "hidden_root": (dims, dims),
@@ -38,7 +38,7 @@ def hyper_wanted(model: Model, hyper: PyTree, nodes: int, outputs: int) -> Wante
                 "hidden_gamma": 0.5 * (prior.degrees(dims) - jnp.arange(dims)),
             },
         )  # fmt: skip
-    return walk_wanted("hyper", (sum(x.size for x in jax.tree.leaves(hyper)),))
+    return walk_variates("hyper", (sum(x.size for x in jax.tree.leaves(hyper)),))
 
 
 def draw_hyper(
@@ -60,16 +60,16 @@ def draw_hyper(
         tree = jax.tree.unflatten(treedef, parts)
         return model.prior.log_hyperprior(tree) + model.prior.bind(info, tree).log_prob(params)
 
-    def one(carry: tuple[jax.Array, jax.Array], at: tuple[Any, ...]) -> tuple[tuple[jax.Array, jax.Array], None]:
+    def move_entry(carry: tuple[jax.Array, jax.Array], at: tuple[Any, ...]) -> tuple[tuple[jax.Array, jax.Array], None]:
         vector, value = carry
-        place, step, log_u = at
-        moved = vector.at[place].add(step)
+        index, step, log_u = at
+        moved = vector.at[index].add(step)
         new = density(moved)
         accept = log_u < new - value
         return (jnp.where(accept, moved, vector), jnp.where(accept, new, value)), None
 
     order = (jnp.arange(vector.size), walk_step(variates, "hyper"), variates["hyper_log_u"])
-    (vector, _), _ = jax.lax.scan(one, (vector, density(vector)), order)
+    (vector, _), _ = jax.lax.scan(move_entry, (vector, density(vector)), order)
     return jax.tree.unflatten(treedef, [p.reshape(s) for p, s in zip(jnp.split(vector, cuts), shapes)])
 
 
@@ -99,15 +99,15 @@ def _hierarchy(
 
 
 # ---------------------------------------------------------------------- noise
-def noise_wanted(model: Model, noise: PyTree, rows: jax.Array) -> Wanted:
+def noise_variates(model: Model, noise: PyTree, rows: jax.Array) -> VariateShapes:
     """The randomness of one draw of σ; `rows` is the sum of the rows' weights."""
     if not noise:
-        return Wanted()
+        return VariateShapes()
     likelihood: Any = model.likelihood
     shape, prior = noise["log_scale"].shape, likelihood.scale_prior
     if isinstance(prior, InverseGamma):
-        return Wanted(gammas={"noise_gamma": jnp.broadcast_to(prior.shape + 0.5 * rows, shape)})
-    return walk_wanted("noise", (NOISE_MOVES, *shape))
+        return VariateShapes(gammas={"noise_gamma": jnp.broadcast_to(prior.shape + 0.5 * rows, shape)})
+    return walk_variates("noise", (NOISE_MOVES, *shape))
 
 
 def draw_noise(variates: Variates, likelihood: Any, noise: PyTree, squares: jax.Array, rows: jax.Array) -> PyTree:
@@ -119,22 +119,22 @@ def draw_noise(variates: Variates, likelihood: Any, noise: PyTree, squares: jax.
         return {"log_scale": 0.5 * (jnp.log(prior.rate + 0.5 * squares) - jnp.log(variates["noise_gamma"]))}
 
     def density(u: jax.Array) -> jax.Array:
-        each = jax.vmap(lambda v: likelihood.log_prior({"log_scale": v[None]}))(u)
-        return each - rows * u - 0.5 * squares * jnp.exp(-2 * u)
+        log_prior = jax.vmap(lambda v: likelihood.log_prior({"log_scale": v[None]}))(u)
+        return log_prior - rows * u - 0.5 * squares * jnp.exp(-2 * u)
 
     scale = 3.0 / jnp.sqrt(1.0 + 2 * rows)  # the curvature of log σ is 2 Σ w at its mode
 
-    def one(u: jax.Array, at: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, None]:
+    def move(u: jax.Array, at: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, None]:
         moved = u + scale * at[0]
         return jnp.where(at[1] < density(moved) - density(u), moved, u), None
 
     moves = (walk_step(variates, "noise"), variates["noise_log_u"])
-    return {"log_scale": jax.lax.scan(one, noise["log_scale"], moves)[0]}
+    return {"log_scale": jax.lax.scan(move, noise["log_scale"], moves)[0]}
 
 
-def walk_wanted(name: str, shape: tuple[int, ...]) -> Wanted:
+def walk_variates(name: str, shape: tuple[int, ...]) -> VariateShapes:
     """The randomness of a random walk."""
-    return Wanted({f"{name}_step": shape}, {f"{name}_scale": shape, f"{name}_log_u": shape})
+    return VariateShapes({f"{name}_step": shape}, {f"{name}_scale": shape, f"{name}_log_u": shape})
 
 
 def walk_step(variates: Variates, name: str) -> jax.Array:

@@ -11,7 +11,7 @@ from credo.methods.shallow.chain import ShallowMethod
 from credo.methods.shallow.prior_view import PriorView
 from credo.methods.shallow.state import ShallowState
 from credo.methods.shallow.sweep import NodeFit, Rows, move_nodes, node_fit
-from credo.methods.shallow.variates import Wanted
+from credo.methods.shallow.variates import VariateShapes
 from credo.methods.shallow.walk import Walk, learn, propose
 
 
@@ -48,10 +48,10 @@ class Gibbs(ShallowMethod):
     passes: int = 5
     fresh: float = leaf(default=0.1)
 
-    def nodes_wanted(self, model: Model, state: ShallowState) -> Wanted:
+    def node_variates(self, model: Model, state: ShallowState) -> VariateShapes:
         nodes, dims = state.gamma.shape
         moves = (self.passes, nodes)
-        return Wanted({"walk": (*moves, dims)}, {"fresh": moves, "log_u": moves})
+        return VariateShapes({"walk": (*moves, dims)}, {"fresh": moves, "log_u": moves})
 
     def update_nodes(
         self, variates: PyTree, nodes: Nodes, rows: Rows, view: PriorView, state: ShallowState
@@ -60,17 +60,17 @@ class Gibbs(ShallowMethod):
         if not nodes.num:
             return start, state.walk, {}
 
-        def one(carry: tuple[NodeFit, Walk], at: tuple[jax.Array, ...]) -> tuple[tuple[NodeFit, Walk], jax.Array]:
-            (place, walk), (normals, drawn, chance, log_u) = carry, at
+        def pass_over(carry: tuple[NodeFit, Walk], at: tuple[jax.Array, ...]) -> tuple[tuple[NodeFit, Walk], jax.Array]:
+            (fit, walk), (normals, drawn, chance, log_u) = carry, at
             fresh = (jnp.exp(chance) < self.fresh).astype(normals.dtype)
-            proposals = jnp.where(fresh[:, None] > 0, drawn, propose(walk, place.gamma, normals))
-            place, moved = move_nodes(nodes, rows, view, place, proposals, fresh, log_u)
-            walk = learn(walk, place.gamma, moved, 1 - fresh, self.passes * self.warmup)
-            return (place, walk), (moved * (1 - fresh)).sum() / jnp.maximum((1 - fresh).sum(), 1)
+            proposals = jnp.where(fresh[:, None] > 0, drawn, propose(walk, fit.gamma, normals))
+            fit, moved = move_nodes(nodes, rows, view, fit, proposals, fresh, log_u)
+            walk = learn(walk, fit.gamma, moved, 1 - fresh, self.passes * self.warmup)
+            return (fit, walk), (moved * (1 - fresh)).sum() / jnp.maximum((1 - fresh).sum(), 1)
 
         moves = (variates["walk"], self.fresh_nodes(variates, view), variates["fresh"], variates["log_u"])
-        (place, walk), shares = jax.lax.scan(one, (start, state.walk), moves)
-        return place, walk, {"acceptance": shares.mean()}
+        (fit, walk), shares = jax.lax.scan(pass_over, (start, state.walk), moves)
+        return fit, walk, {"acceptance": shares.mean()}
 
     def fresh_nodes(self, variates: PyTree, view: PriorView) -> jax.Array:
         """Draws of the prior that the moves of a sweep may propose, each of them once [passes, nodes, dims]."""

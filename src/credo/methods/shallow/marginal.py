@@ -52,8 +52,8 @@ def solve(sums: Moments, prior: Coefficients, active: jax.Array | None = None) -
         h, logs, pull = h * active, logs * active, pull * active
         square = square * (active[:, None] * active)
         precision = jnp.where(active > 0, precision, 1.0)
-    whole = square + precision[..., None] * jnp.eye(precision.shape[-1])
-    root = jax.lax.linalg.cholesky(whole, symmetrize_input=False)  # symmetric as it is
+    matrix = square + precision[..., None] * jnp.eye(precision.shape[-1])
+    root = jax.lax.linalg.cholesky(matrix, symmetrize_input=False)  # symmetric as it is
     half = jax.scipy.linalg.solve_triangular(root, h[..., None], lower=True)[..., 0]
     log_det = jnp.log(jnp.diagonal(root, axis1=-2, axis2=-1)).sum()
     return Solved(0.5 * logs.sum() - log_det + 0.5 * (half**2).sum() - 0.5 * pull.sum(), root, half)

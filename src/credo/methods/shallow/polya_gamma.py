@@ -12,7 +12,7 @@ LARGEST = 60.0  # |z| beyond which PG(1, z) is its mean to all digits that a log
 
 
 class _Search(NamedTuple):
-    """Which rows are done, their numbers, and whether the next candidate's branch is to be drawn."""
+    """Which rows are done, their values, and whether the next candidate's branch is to be drawn."""
 
     key: jax.Array
     done: jax.Array
@@ -56,14 +56,14 @@ def polya_gamma(key: jax.Array, z: jax.Array) -> jax.Array:
 
     start = _Search(key, jnp.zeros(half.shape, bool), jnp.ones_like(half), jnp.zeros(half.shape, bool),
                     jnp.ones(half.shape, bool))  # fmt: skip
-    found = jax.lax.while_loop(lambda s: ~s.done.all(), body, start).value / 4
-    return jnp.where(jnp.abs(z) > LARGEST, 0.5 / jnp.maximum(jnp.abs(z), 1.0), found)
+    omega = jax.lax.while_loop(lambda s: ~s.done.all(), body, start).value / 4
+    return jnp.where(jnp.abs(z) > LARGEST, 0.5 / jnp.maximum(jnp.abs(z), 1.0), omega)
 
 
 def _left(
     uniform: jax.Array, exponential: jax.Array, normal: jax.Array, half: jax.Array, mean: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
-    """A candidate of the inverse Gaussian IG(1/h, 1), and whether it stands as a draw below the cut."""
+    """A candidate of the inverse Gaussian IG(1/h, 1), and whether it is a draw below the cut."""
     # A large mean: the tail of a chi-square, thinned. A small one: the whole distribution, kept below the cut.
     wide = CUT / (1 + CUT * exponential[0]) ** 2
     wide_fits = (exponential[0] ** 2 <= 2 * exponential[1] / CUT) & (uniform <= jnp.exp(-0.5 * half**2 * wide))

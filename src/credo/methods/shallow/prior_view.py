@@ -1,4 +1,4 @@
-"""A prior as the samplers of shallow networks see it: normal coefficients, and densities of single nodes."""
+"""What the samplers of shallow networks need of a prior: normal coefficients, and densities of single nodes."""
 
 from typing import Any
 
@@ -42,8 +42,8 @@ class PriorView:
             )
         mean, std = (self._tree(params, moments, i) for i in (0, 1))
         self.coefficients = Coefficients(nodes.split(mean)[1], nodes.split(std)[1] ** -2.0)
-        known = all(moments[p] is not None for p in moments if self._is_hidden(p))
-        self._moments = (nodes.split(mean)[0], nodes.split(std)[0]) if known and nodes.num else None
+        gaussian = all(moments[p] is not None for p in moments if self._is_hidden(p))
+        self._moments = (nodes.split(mean)[0], nodes.split(std)[0]) if gaussian and nodes.num else None
 
     def _is_hidden(self, path: str) -> bool:
         return path.partition("/")[0] == self._nodes.hidden
@@ -61,14 +61,14 @@ class PriorView:
 
         return jax.tree_util.tree_map_with_path(fill, params)
 
-    def log_node(self, gamma: jax.Array, place: jax.Array, node: jax.Array) -> jax.Array:
-        """log p(γ_j) of a node at this place, up to a constant."""
+    def log_node(self, gamma: jax.Array, j: jax.Array, node: jax.Array) -> jax.Array:
+        """log p(γ_j) of node j, up to a constant."""
         if isinstance(self.bound, BoundNodes):
             return self.bound.log_nodes(node[None])[0]
         if self._moments is not None:
-            mean, std = (x[place] for x in self._moments)
+            mean, std = (x[j] for x in self._moments)
             return -0.5 * (((node - mean) / std) ** 2).sum()
-        return self.bound.log_prob(self._nodes.join(gamma.at[place].set(node), self._coefs))
+        return self.bound.log_prob(self._nodes.join(gamma.at[j].set(node), self._coefs))
 
     def spare(self, key: jax.Array, num: int) -> jax.Array | None:
         """Draws of all nodes [num, nodes, 1 + inputs] where `fresh` cannot make them from normals.
@@ -77,44 +77,44 @@ class PriorView:
         """
         if isinstance(self.bound, BoundNodes) or self._moments is not None:
             return None
-        own = jax.random.fold_in(key, 0)  # other numbers fold in what else is drawn
-        return jax.vmap(lambda p: self._nodes.split(p)[0])(self.bound.sample(own, num))
+        key_spare = jax.random.fold_in(key, 0)  # other numbers give the keys of other draws
+        return jax.vmap(lambda p: self._nodes.split(p)[0])(self.bound.sample(key_spare, num))
 
     def fresh_nodes(self, normals: jax.Array, key: jax.Array) -> jax.Array:
         """Draws of every node from its prior, from standard normals of their shape [num, nodes, 1 + inputs]."""
-        places, spare = jnp.arange(normals.shape[1]), self.spare(key, normals.shape[0])
+        index, spare = jnp.arange(normals.shape[1]), self.spare(key, normals.shape[0])
         if spare is not None:
             return spare
-        return jax.vmap(lambda z: jax.vmap(lambda j, e: self.fresh(j, e, None))(places, z))(normals)
+        return jax.vmap(lambda z: jax.vmap(lambda j, e: self.fresh(j, e, None))(index, z))(normals)
 
-    def fresh(self, place: jax.Array, normals: jax.Array, spare: jax.Array | None) -> jax.Array:
+    def fresh(self, j: jax.Array, normals: jax.Array, spare: jax.Array | None) -> jax.Array:
         """A draw of γ_j from its prior, from standard normals [1 + inputs] or from one of `spare`."""
         if isinstance(self.bound, BoundNodes):
             return self.bound.draw_nodes(normals[None])[0]
         if self._moments is not None:
-            mean, std = (x[place] for x in self._moments)
+            mean, std = (x[j] for x in self._moments)
             return mean + std * normals
         assert spare is not None
-        return spare[place]
+        return spare[j]
 
     def given_others(self, gamma: jax.Array, k: jax.Array, normals: jax.Array) -> jax.Array:
         """Draws of the k-th weight of every node [nodes] given its other weights; as they are where the prior is not
         normal."""
         if isinstance(self.bound, BoundNodes):
             precision = self.bound.root @ self.bound.root.T
-            own = precision[k, k]
-            pull = (gamma - self.bound.mean) @ precision[k] - own * (gamma[:, k] - self.bound.mean[k])
-            return self.bound.mean[k] - pull / own + normals / jnp.sqrt(own)
+            diagonal = precision[k, k]
+            pull = (gamma - self.bound.mean) @ precision[k] - diagonal * (gamma[:, k] - self.bound.mean[k])
+            return self.bound.mean[k] - pull / diagonal + normals / jnp.sqrt(diagonal)
         if self._moments is None:
             return gamma[:, k]
         mean, std = self._moments
         return mean[:, k] + std[:, k] * normals
 
-    def spread(self, place: jax.Array, normals: jax.Array) -> jax.Array:
+    def spread(self, j: jax.Array, normals: jax.Array) -> jax.Array:
         """S^½ z for the prior's covariance S of a node; z itself where the prior is not normal."""
         if self._moments is None and not isinstance(self.bound, BoundNodes):
             return normals
-        return self.fresh(place, normals, None) - self.fresh(place, jnp.zeros_like(normals), None)
+        return self.fresh(j, normals, None) - self.fresh(j, jnp.zeros_like(normals), None)
 
 
 def _density(bound: Any, path: str) -> ElementDensity | None:

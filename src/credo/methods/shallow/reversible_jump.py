@@ -18,7 +18,7 @@ from credo.methods.shallow.chain import ShallowMethod, nodes_of
 from credo.methods.shallow.prior_view import PriorView
 from credo.methods.shallow.state import ShallowState
 from credo.methods.shallow.sweep import NodeFit, Rows, accept_if, change, counted, move_nodes, node_fit
-from credo.methods.shallow.variates import Wanted
+from credo.methods.shallow.variates import VariateShapes
 from credo.methods.shallow.walk import TARGET
 from credo.priors.node_hierarchy import NodeHierarchy
 
@@ -38,12 +38,12 @@ class ReversibleJump(ShallowMethod):
     """The number of hidden nodes is unknown too: birth, death and moves of nodes (E2).
 
     y = u(x)'a + Σ_j d_j β_j ψ(γ_j'(1, x)) + ε with indicators d_j. The number M = Σ d_j has the prior p(M) ∝ λ^M up to
-    the network's number of nodes J, and every choice of M among J is as likely. A birth takes a free place and draws
-    its γ from the prior, a death frees a place; the coefficients are integrated out, so that the ratio is
+    the network's number of nodes J, and every choice of M among J is as likely. A birth makes an inactive node active
+    and draws its γ from the prior, a death does the reverse; the coefficients are integrated out, so that the ratio is
 
         p(D | γ̃, d̃, ν) p(M̃) / [p(D | γ, d, ν) p(M)]
 
-    and nothing else: proposals of γ cancel against its prior, the choices of places against their number. Green (1995),
+    and nothing else: proposals of γ cancel against its prior, the choices of nodes against their number. Green (1995),
     Reversible jump Markov chain Monte Carlo computation; Ríos Insua and Müller (1998), Feedforward neural networks for
     nonparametric regression. Nodes have no order: ask the fit for functions and for `fit.trace["nodes"]`, the number of
     nodes of every draw; where it is 0 the draw is linear.
@@ -89,61 +89,61 @@ class ReversibleJump(ShallowMethod):
         coefs = state.coefs * counted(nodes_of(model), state.coefs.shape[1], active)
         return dataclasses.replace(state, active=active, coefs=coefs, walk=walk)
 
-    def nodes_wanted(self, model: Model, state: ShallowState) -> Wanted:
+    def node_variates(self, model: Model, state: ShallowState) -> VariateShapes:
         nodes, dims = state.gamma.shape
         moves, jumps = (self.passes, nodes), (self.jumps,)
-        wanted = Wanted(
+        shapes = VariateShapes(
             {"walk": (*moves, dims), "born": (*jumps, dims)},
-            {"kappa": moves, "log_u": moves, "up": jumps, "place": (*jumps, nodes), "jump_log_u": jumps},
+            {"kappa": moves, "log_u": moves, "up": jumps, "score": (*jumps, nodes), "jump_log_u": jumps},
         )
         if not _fills(model, state):
-            return wanted
-        return wanted | Wanted({"fill_nodes": state.gamma.shape, "fill_coefs": state.coefs.shape})
+            return shapes
+        return shapes | VariateShapes({"fill_nodes": state.gamma.shape, "fill_coefs": state.coefs.shape})
 
     def update_nodes(
         self, variates: PyTree, nodes: Nodes, rows: Rows, view: PriorView, state: ShallowState
     ) -> tuple[NodeFit, Any, dict[str, jax.Array]]:
-        place = node_fit(nodes, rows, view, state.gamma, state.active, True)
+        fit = node_fit(nodes, rows, view, state.gamma, state.active, True)
         if not nodes.num:
-            return place, state.walk, {"nodes": state.active.sum()}
-        place, jumped = self._jump(variates, nodes, rows, view, place)
+            return fit, state.walk, {"nodes": state.active.sum()}
+        fit, jumped = self._jump(variates, nodes, rows, view, fit)
         scale = jnp.exp(state.walk.log_scale)
-        still = jnp.zeros(nodes.num, place.gamma.dtype)
+        no_fresh = jnp.zeros(nodes.num, fit.gamma.dtype)
 
-        def one(place: NodeFit, at: tuple[jax.Array, ...]) -> tuple[NodeFit, jax.Array]:
+        def pass_over(fit: NodeFit, at: tuple[jax.Array, ...]) -> tuple[NodeFit, jax.Array]:
             normals, kappa, log_u = at
             steps = NARROWEST ** jnp.exp(kappa)[:, None] * jax.vmap(view.spread)(jnp.arange(nodes.num), normals)
-            proposals = place.gamma + scale * steps
-            place, moved = move_nodes(nodes, rows, view, place, proposals, still, log_u, True)
-            return place, moved.sum() / jnp.maximum(place.active.sum(), 1)
+            proposals = fit.gamma + scale * steps
+            fit, moved = move_nodes(nodes, rows, view, fit, proposals, no_fresh, log_u, True)
+            return fit, moved.sum() / jnp.maximum(fit.active.sum(), 1)
 
         share = jnp.full((), TARGET)
         if self.passes:
-            place, shares = jax.lax.scan(one, place, (variates["walk"], variates["kappa"], variates["log_u"]))
-            share = jnp.where(place.active.sum() > 0, shares.mean(), TARGET)
-        metrics = {"nodes": place.active.sum(), "acceptance": share, "jumped": jumped}
-        return place, self._learn(state.walk, share), metrics
+            fit, shares = jax.lax.scan(pass_over, fit, (variates["walk"], variates["kappa"], variates["log_u"]))
+            share = jnp.where(fit.active.sum() > 0, shares.mean(), TARGET)
+        metrics = {"nodes": fit.active.sum(), "acceptance": share, "jumped": jumped}
+        return fit, self._learn(state.walk, share), metrics
 
     def _jump(
-        self, variates: PyTree, nodes: Nodes, rows: Rows, view: PriorView, place: NodeFit
+        self, variates: PyTree, nodes: Nodes, rows: Rows, view: PriorView, fit: NodeFit
     ) -> tuple[NodeFit, jax.Array]:
-        """Births and deaths, and the share of them that were accepted."""
+        """Births and deaths, and the share of them that was accepted."""
         spare = view.spare(variates["key"], self.jumps)
         log_more = jnp.log(self.more)
 
-        def one(old: NodeFit, at: tuple[Any, ...]) -> tuple[NodeFit, jax.Array]:
+        def jump(old: NodeFit, at: tuple[Any, ...]) -> tuple[NodeFit, jax.Array]:
             chance, score, born, log_u, extra = at
             up = jnp.exp(chance) < 0.5
             can = jnp.where(up, 1 - old.active, old.active)
             j = jnp.argmax(jnp.where(can > 0, score, -jnp.inf))
             node = jnp.where(up, view.fresh(j, born, extra), old.gamma[j])
             new = change(nodes, rows, view, old, j, node, up.astype(old.active.dtype), True)
-            taken = (log_u < new.value + jnp.where(up, log_more, -log_more)) & (can.sum() > 0)
-            return accept_if(taken, nodes, old, new, True), taken.astype(node.dtype)
+            accepted = (log_u < new.value + jnp.where(up, log_more, -log_more)) & (can.sum() > 0)
+            return accept_if(accepted, nodes, old, new, True), accepted.astype(node.dtype)
 
-        tried = (variates["up"], variates["place"], variates["born"], variates["jump_log_u"], spare)
-        place, taken = jax.lax.scan(one, place, tried)
-        return place, taken.mean()
+        moves = (variates["up"], variates["score"], variates["born"], variates["jump_log_u"], spare)
+        fit, accepted = jax.lax.scan(jump, fit, moves)
+        return fit, accepted.mean()
 
     def _learn(self, walk: CommonWalk, share: jax.Array) -> CommonWalk:
         rate = jnp.where(walk.count < self.warmup, 2.0 * (walk.count + 1.0) ** -0.6, 0.0)

@@ -27,23 +27,23 @@ def flip_inputs(
     """
     odds = jnp.log(share) - jnp.log1p(-share)
 
-    def seen(used: jax.Array) -> Rows:
+    def used_rows(used: jax.Array) -> Rows:
         return rows._replace(inputs=rows.all_inputs * jnp.concatenate([jnp.ones(1, used.dtype), used]))
 
     def value(gamma: jax.Array, used: jax.Array) -> jax.Array:
-        return log_marginal(nodes, seen(used), view, gamma, state.active, masked)
+        return log_marginal(nodes, used_rows(used), view, gamma, state.active, masked)
 
-    def one(carry: Carry, at: tuple[jax.Array, ...]) -> tuple[Carry, None]:
+    def flip(carry: Carry, at: tuple[jax.Array, ...]) -> tuple[Carry, None]:
         gamma, used, old = carry
         k, normals, log_u = at
         fresh = gamma.at[:, 1 + k].set(view.given_others(gamma, 1 + k, normals))
         gamma = jnp.where(used[k] > 0, gamma, fresh)
         flipped = used.at[k].set(1 - used[k])
         new = value(gamma, flipped)
-        taken = log_u < new - old + jnp.where(used[k] > 0, -odds, odds)
-        return (gamma, jnp.where(taken, flipped, used), jnp.where(taken, new, old)), None
+        accepted = log_u < new - old + jnp.where(used[k] > 0, -odds, odds)
+        return (gamma, jnp.where(accepted, flipped, used), jnp.where(accepted, new, old)), None
 
     inputs = (jnp.arange(state.used.shape[0]), variates["reborn"], variates["flip_log_u"])
     start = (state.gamma, state.used, value(state.gamma, state.used))
-    (gamma, used, _), _ = jax.lax.scan(one, start, inputs)
-    return dataclasses.replace(state, gamma=gamma, used=used), seen(used)
+    (gamma, used, _), _ = jax.lax.scan(flip, start, inputs)
+    return dataclasses.replace(state, gamma=gamma, used=used), used_rows(used)

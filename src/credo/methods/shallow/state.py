@@ -1,4 +1,4 @@
-"""Where a chain over shallow networks is."""
+"""The state of a chain over shallow networks."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from credo.core.typing import PyTree
 
 @struct
 class ShallowState:
-    """Where a chain is, in double precision, and how its nodes walk."""
+    """The parameters of a chain, in double precision, and the walk of its nodes."""
 
     gamma: jax.Array = leaf()  # [nodes, 1 + inputs]
     coefs: jax.Array = leaf()  # [outputs, columns]

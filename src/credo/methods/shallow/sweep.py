@@ -20,8 +20,8 @@ from credo.methods.shallow.prior_view import PriorView
 
 
 class Rows(NamedTuple):
-    """Data as a regression on the nodes' columns: inputs with a leading 1 [n, dims], those of them that are used and 0
-    elsewhere, working targets and precisions [n, outputs]; rows that do not count have precision 0."""
+    """Data as a regression on the nodes' columns: the used inputs with a leading 1 [n, dims], 0 for the others; all
+    inputs; working targets and precisions [n, outputs]. Padded rows have precision 0."""
 
     inputs: jax.Array
     all_inputs: jax.Array
@@ -30,7 +30,7 @@ class Rows(NamedTuple):
 
 
 class NodeFit(NamedTuple):
-    """Nodes with what follows from them. Columns of inactive nodes are 0 in h and those of the identity in A⁻¹."""
+    """Nodes and their sums. Columns of inactive nodes are 0 in h and those of the identity in A⁻¹."""
 
     gamma: jax.Array  # [nodes, dims]
     active: jax.Array  # [nodes], 1 or 0
@@ -43,12 +43,12 @@ class Change(NamedTuple):
     """Another γ_j or another indicator: its part of log p(D | γ) and what accepting it needs."""
 
     value: jax.Array  # new part minus old part, summed over outputs
-    place: jax.Array  # j
+    j: jax.Array
     node: jax.Array
     on: jax.Array  # 1 where the node is active afterwards
     column: jax.Array  # [n]
     row: jax.Array  # B⁻¹a [outputs, columns]
-    own: jax.Array  # s [outputs]
+    schur: jax.Array  # s [outputs]
     pull: jax.Array  # h_j [outputs]
 
 
@@ -83,16 +83,9 @@ def log_marginal(
 
 
 def change(
-    nodes: Nodes,
-    rows: Rows,
-    view: PriorView,
-    old: NodeFit,
-    j: jax.Array,
-    node: jax.Array,
-    on: jax.Array,
-    masked: bool,
+    nodes: Nodes, rows: Rows, view: PriorView, old: NodeFit, j: jax.Array, node: jax.Array, on: jax.Array, masked: bool
 ) -> Change:
-    """What becomes of log p(D | γ) if node j had these weights and this indicator."""
+    """How log p(D | γ) changes when node j gets these weights and this indicator."""
     columns = old.design.shape[0]
     at = columns - nodes.num + j
     hot = jnp.arange(columns) == at
@@ -103,42 +96,42 @@ def change(
     if masked:
         products = products * counted(nodes, columns, old.active)
     products = jnp.where(hot, 0.0, products)
-    ours = old.inverse[:, :, at]  # [outputs, columns]
-    corner = ours[:, at]
-    row = (old.inverse @ products[..., None])[..., 0] - ours * ((ours * products).sum(-1) / corner)[:, None]
-    own = precision + column @ weighted - (products * row).sum(-1)
+    entries = old.inverse[:, :, at]  # [outputs, columns]
+    corner = entries[:, at]
+    row = (old.inverse @ products[..., None])[..., 0] - entries * ((entries * products).sum(-1) / corner)[:, None]
+    schur = precision + column @ weighted - (products * row).sum(-1)
     pull = precision * mean + (weighted * rows.targets).sum(0)
     rest = pull - (row * jnp.where(hot, 0.0, old.pull)).sum(-1)
-    new_part = 0.5 * (rest**2 / own - jnp.log(own)).sum()
-    old_part = 0.5 * ((ours * old.pull).sum(-1) ** 2 / corner + jnp.log(corner)).sum()
+    new_part = 0.5 * (rest**2 / schur - jnp.log(schur)).sum()
+    old_part = 0.5 * ((entries * old.pull).sum(-1) ** 2 / corner + jnp.log(corner)).sum()
     if masked:
         prior = 0.5 * (jnp.log(precision) - precision * mean**2).sum()
         new_part = jnp.where(on > 0, prior + new_part, 0.0)
         old_part = jnp.where(old.active[j] > 0, prior + old_part, 0.0)
-    return Change(new_part - old_part, j, node, on, column, row, own, pull)
+    return Change(new_part - old_part, j, node, on, column, row, schur, pull)
 
 
-def accept_if(taken: jax.Array, nodes: Nodes, old: NodeFit, new: Change, masked: bool) -> NodeFit:
-    """The place after the change where taken, else as it was."""
-    at = old.design.shape[0] - nodes.num + new.place
+def accept_if(accepted: jax.Array, nodes: Nodes, old: NodeFit, new: Change, masked: bool) -> NodeFit:
+    """The fit after the change where accepted, else the old one."""
+    at = old.design.shape[0] - nodes.num + new.j
     hot = jnp.arange(old.design.shape[0]) == at
-    ours = old.inverse[:, :, at]
-    corner = ours[:, at][:, None, None]
+    entries = old.inverse[:, :, at]
+    corner = entries[:, at][:, None, None]
     entry = jnp.where(hot, 1.0, -new.row)
-    added = entry[:, :, None] * entry[:, None, :] / new.own[:, None, None]
+    added = entry[:, :, None] * entry[:, None, :] / new.schur[:, None, None]
     pull = jnp.where(hot, new.pull[:, None], old.pull)
     active = old.active
     if masked:
         added = jnp.where(new.on > 0, added, (hot[:, None] & hot).astype(added.dtype))
         pull = jnp.where(hot & (new.on == 0), 0.0, pull)
-        active = active.at[new.place].set(jnp.where(taken, new.on, active[new.place]))
-    inverse = old.inverse - ours[:, :, None] * ours[:, None, :] / corner + added
+        active = active.at[new.j].set(jnp.where(accepted, new.on, active[new.j]))
+    inverse = old.inverse - entries[:, :, None] * entries[:, None, :] / corner + added
     return NodeFit(
-        old.gamma.at[new.place].set(jnp.where(taken, new.node, old.gamma[new.place])),
+        old.gamma.at[new.j].set(jnp.where(accepted, new.node, old.gamma[new.j])),
         active,
-        old.design.at[at].set(jnp.where(taken, new.column, old.design[at])),
-        jnp.where(taken, inverse, old.inverse),
-        jnp.where(taken, pull, old.pull),
+        old.design.at[at].set(jnp.where(accepted, new.column, old.design[at])),
+        jnp.where(accepted, inverse, old.inverse),
+        jnp.where(accepted, pull, old.pull),
     )
 
 
@@ -163,16 +156,16 @@ def move_nodes(
         masked: some nodes may be inactive; they stay as they are.
 
     Returns:
-        the new place, and 1 for every node that moved.
+        the new fit, and 1 for every node that moved.
     """
 
-    def one(old: NodeFit, at: tuple[jax.Array, ...]) -> tuple[NodeFit, jax.Array]:
+    def move_node(old: NodeFit, at: tuple[jax.Array, ...]) -> tuple[NodeFit, jax.Array]:
         j, node, is_fresh, u = at
         new = change(nodes, rows, view, old, j, node, old.active[j], masked)
         prior = view.log_node(old.gamma, j, node) - view.log_node(old.gamma, j, old.gamma[j])
-        taken = u < new.value + jnp.where(is_fresh > 0, 0.0, prior)
+        accepted = u < new.value + jnp.where(is_fresh > 0, 0.0, prior)
         if masked:
-            taken = taken & (old.active[j] > 0)
-        return accept_if(taken, nodes, old, new, masked), taken.astype(node.dtype)
+            accepted = accepted & (old.active[j] > 0)
+        return accept_if(accepted, nodes, old, new, masked), accepted.astype(node.dtype)
 
-    return jax.lax.scan(one, start, (jnp.arange(nodes.num), proposals, fresh, log_u))
+    return jax.lax.scan(move_node, start, (jnp.arange(nodes.num), proposals, fresh, log_u))

@@ -25,7 +25,7 @@ class Walk:
 
 
 def start_walk(gamma: jax.Array) -> Walk:
-    """A walk that knows nothing: steps of a tenth in every direction."""
+    """A walk before any adaptation, with equal steps in every direction."""
     nodes, dims = gamma.shape
     eye = jnp.broadcast_to(jnp.eye(dims, dtype=gamma.dtype), (nodes, dims, dims))
     scale = jnp.zeros(nodes, gamma.dtype) + jnp.log(2.4 / jnp.sqrt(dims))
@@ -52,9 +52,7 @@ def learn(walk: Walk, gamma: jax.Array, accepted: jax.Array, walked: jax.Array, 
     dims = gamma.shape[1]
     eye = jnp.eye(dims, dtype=gamma.dtype)
     floor = 1e-4 * jnp.trace(covariance, axis1=1, axis2=2)[:, None, None] / dims + 1e-8
-    root = jax.lax.cond(
-        count % EVERY == 0, lambda: jnp.linalg.cholesky(covariance + floor * eye), lambda: walk.root
-    )  # fmt: skip
+    root = jax.lax.cond(count % EVERY == 0, lambda: jnp.linalg.cholesky(covariance + floor * eye), lambda: walk.root)
     learned = Walk(log_scale, root, mean, covariance, count)
     warming = walk.count < warmup
     return jax.tree.map(lambda new, old: jnp.where(warming, new, old), learned, walk)
