@@ -1,4 +1,4 @@
-"""What all stochastic-gradient samplers share: the phases, the gradient, the schedule of steps, and draws."""
+"""The base of all stochastic-gradient samplers: the phases, the gradient, the schedule of steps, and draws."""
 
 import dataclasses
 from abc import abstractmethod
@@ -40,10 +40,10 @@ FLAT = 2**15  # numbers up to which one vector is faster than a tree: here every
 
 @struct
 class StochasticState:
-    """Where a chain is, how it moves, and what the phases before the chain have found."""
+    """A chain: its position and dynamics, and the results of the phases before it."""
 
     position: PyTree = leaf()
-    momentum: PyTree = leaf()  # whatever else the dynamics move; () for Langevin
+    momentum: PyTree = leaf()  # all else that the dynamics move; () for Langevin
     count: jax.Array = leaf()  # steps of the chain
     step_size: jax.Array = leaf()
     friction: jax.Array = leaf()
@@ -58,7 +58,7 @@ class StochasticState:
 
 @struct
 class StochasticMethod(Method):
-    """Base of the samplers on minibatches. A subclass says how a step moves (`move`) and how large it may be
+    """Base of the samplers on minibatches. A subclass defines a step (`move`) and how large it may be
     (`choose`).
 
     The target is exp(log_joint), the model's own density at its temperature, and the injected noise belongs to
@@ -121,14 +121,14 @@ class StochasticMethod(Method):
         phases += [Phase("burn_in", self.burn_in, "random", program="chain")] if self.burn_in else []
         return (*phases, Phase("sample", steps, "random", keeps_draws=True, program="chain"))
 
-    # ------------------------------------------------------------------ what a subclass says
+    # ------------------------------------------------------------------ what a subclass defines
     def start(self, key: jax.Array, position: PyTree) -> PyTree:
         """The momentum before the first step."""
         return ()
 
     @abstractmethod
     def choose(self, land: Landscape) -> StepChoice:
-        """Step size and friction for what the pilot found."""
+        """Step size and friction for the pilot's estimates."""
 
     def square(self, probe: PyTree, gradient: PyTree, product: PyTree) -> PyTree:
         """What the pilot averages for the preconditioner: (HDz)², whose mean is Σ_j H_ij² D_j²."""
@@ -150,15 +150,15 @@ class StochasticMethod(Method):
         layout = Layout.of(variables.params, FLAT)
         position = layout.ravel(variables.params)
         key_pilot, key_momentum, key_map = jax.random.split(key, 3)
-        given = 1.0 if self.step_size is None else self.step_size
+        initial = 1.0 if self.step_size is None else self.step_size
         number = jnp.zeros((), jnp.float32)
         point: Any = self._map().init(key_map, model, variables, data) if self.map_steps else ()
         ones = jnp.ones_like if self.piloted else (lambda x: jnp.ones((), x.dtype))
         zeros = jax.tree.map(jnp.zeros_like, position)
         return StochasticState(
-            position, self.start(key_momentum, position), jnp.zeros((), jnp.int32), number + given,
-            number + self.first_friction(given), jnp.zeros((), jnp.int32) + GIVEN, jax.tree.map(ones, position), point,
-            (position, zeros) if self.control_variates else (),
+            position, self.start(key_momentum, position), jnp.zeros((), jnp.int32), number + initial,
+            number + self.first_friction(initial), jnp.zeros((), jnp.int32) + GIVEN, jax.tree.map(ones, position),
+            point, (position, zeros) if self.control_variates else (),
             start_pilot(key_pilot, position) if self.piloted else (), variables.state, layout,
         )  # fmt: skip
 
@@ -169,7 +169,7 @@ class StochasticMethod(Method):
     def noise(self, key: jax.Array, model: Model, phase: Phase, state: StochasticState) -> PyTree:
         if phase.name == "pilot":
             return signs_like(key, state.position)
-        return normal_like(key, state.position) if phase.name == "chain" or phase.name == "sample" else key
+        return normal_like(key, state.position) if phase.name in ("chain", "sample") else key
 
     def step(
         self, noise: PyTree, model: Model, phase: Phase, state: StochasticState, batch: Batch
@@ -212,8 +212,8 @@ class StochasticMethod(Method):
         log_density = self.log_density(model, state, batch)
         value, gradient = jax.value_and_grad(log_density)(position)
         if self.control_variates:
-            there = jax.grad(log_density)(state.anchor[0])
-            gradient = jax.tree.map(lambda g, whole, part: g + (whole - part), gradient, state.anchor[1], there)
+            at_anchor = jax.grad(log_density)(state.anchor[0])
+            gradient = jax.tree.map(lambda g, whole, part: g + (whole - part), gradient, state.anchor[1], at_anchor)
         return value, gradient
 
     def _add_anchor(
@@ -238,12 +238,12 @@ class StochasticMethod(Method):
         pilot: Pilot = state.pilot
         root = state.root
         negative = jax.grad(lambda p: -self.log_density(model, state, batch)(p))
-        way = direction(pilot, probe, root, phase.steps)
-        gradient, product = jax.jvp(negative, (state.position,), (way,))
+        tangent = direction(pilot, probe, root, phase.steps)
+        gradient, product = jax.jvp(negative, (state.position,), (tangent,))
         square = self.square(probe, gradient, product)
-        if self.control_variates:  # their noise is nothing at θ* and grows with the distance from it
-            place = jax.tree.map(lambda p, r, s: p + r * s, state.position, root, pilot.signs)
-            gradient = jax.tree.map(jnp.negative, self.gradient(model, state, place, batch)[1])
+        if self.control_variates:  # their noise is 0 at θ* and grows with the distance from it
+            typical = jax.tree.map(lambda p, r, s: p + r * s, state.position, root, pilot.signs)
+            gradient = jax.tree.map(jnp.negative, self.gradient(model, state, typical, batch)[1])
         pilot = observe(pilot, probe, root, gradient, product, square, phase.steps)
         root = self.root(pilot.square, pilot.scale)
         pilot = next_round(pilot, root, ends_round(state.pilot, phase.steps) & self.equilibrates)
@@ -284,13 +284,13 @@ class StochasticMethod(Method):
         params, weights = draws["params"], draws["log_weight"]
         if self.schedule == "decay" or isinstance(weights, jax.core.Tracer):
             return Samples(params, state.network, weights)
-        kept = np.flatnonzero(np.asarray(weights)[0] == 0)  # all chains keep step
-        if not len(kept):
+        index = np.flatnonzero(np.asarray(weights)[0] == 0)  # all chains keep step
+        if not len(index):
             raise InputError("No draw fell into the sampling part of a cycle: take more steps, or shorter cycles.")
-        return Samples(jax.tree.map(lambda x: x[:, kept], params), state.network)
+        return Samples(jax.tree.map(lambda x: x[:, index], params), state.network)
 
     def smaller_step(self, factor: float = 0.1) -> "StochasticMethod":
-        """Of the chain and of the search for the mode: which of them was too large is not known."""
+        """Lower the steps of the chain and of the search for the mode: either may have been too large."""
         return dataclasses.replace(self, step_scale=factor * self.step_scale, learning_rate=factor * self.learning_rate)
 
     def notes(self, trace: dict[str, Any]) -> list[str]:

@@ -17,7 +17,7 @@ class PSGLD(SGLD):
 
     Li et al. (2016), Preconditioned stochastic gradient Langevin dynamics for deep neural networks. There G moves with
     the chain, and without the term Γ = ∂G/∂θ the draws' law is wrong however small the step. Here the pilot estimates
-    the root mean square of the gradients that a chain around the mode meets, and G stays: Γ is 0. Its mean is 1.
+    the root mean square of the gradients of a chain around the mode, and G is constant: Γ is 0. Its mean is 1.
 
     Args:
         damping: ε₀ as a share of the mean of rms(∇Ũ) over the parameters.

@@ -15,7 +15,7 @@ DECAY = 0.1  # of the momentum at each step, where the step size is given and th
 
 @struct
 class FrictionMethod(StochasticMethod):
-    """Samplers whose velocity loses to friction: simulated time goes as the root of the step's factor."""
+    """Samplers with friction: simulated time goes as the root of the step's factor."""
 
     friction: float | None = leaf(default=None)
 

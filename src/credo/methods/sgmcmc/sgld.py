@@ -19,7 +19,7 @@ class SGLD(StochasticMethod):
     starts at a mode.
 
     Args:
-        step_size: η; None lets a pilot choose it (`fit.status` says why it is what it is).
+        step_size: η; None lets a pilot choose it (`fit.status` says how).
         burn_in: steps before the draws that are kept.
         chains: independent chains, in lock-step.
         map_steps: steps of Adam (of `learning_rate`) to the mode at which a chain starts; 0 starts where the fit does.
@@ -58,9 +58,9 @@ class CyclicalSGLD(SGLD):
     """SGLD whose step rises and falls: large steps find another mode, small ones sample it (D5).
 
     η_t = η (B/2)(1 + cos πr), r the share of the cycle that has passed. Zhang et al. (2020), Cyclical stochastic
-    gradient MCMC for Bayesian deep learning. Draws are kept where η_t ≤ η, the step that the pilot finds right.
+    gradient MCMC for Bayesian deep learning. Draws are kept where η_t ≤ η, the step that the pilot chooses.
     Unlike there, noise is injected all the time: without it every cycle would have to find its spread anew, and short
-    ones would be too sure.
+    ones would be overconfident.
 
     Args:
         cycle_length: steps of a cycle.

@@ -12,10 +12,10 @@ from credo.methods.sgmcmc.tuning import Landscape, StepChoice, dot, hamiltonian_
 
 @struct
 class SGNHT(FrictionMethod):
-    """SGHMC whose friction ξ finds itself: dξ = A² (v'v/d − 1) dt holds the kinetic energy at temperature 1 (D5).
+    """SGHMC whose friction ξ adapts: dξ = A² (v'v/d − 1) dt holds the kinetic energy at temperature 1 (D5).
 
     dθ = P^½v dt, dv = −P^½∇Ũ dt − ξv dt + √(2A) dW. Ding et al. (2014), Bayesian sampling using stochastic gradient
-    thermostats. Gradient noise that heats all directions alike is cooled away without knowing it. The step is the
+    thermostats. Gradient noise that heats all directions alike is cooled away, whatever its size. The step is the
     symmetric splitting of Leimkuhler and Shang (2016): kick, half a drift, half of ξ, friction and noise exactly,
     half of ξ, half a drift, with one gradient. In the paper dξ has no A²: with it nothing depends on the units of
     time.

@@ -1,4 +1,4 @@
-"""How a stochastic-gradient sampler finds its step: curvature and gradient noise at one point, from minibatches.
+"""How a stochastic-gradient sampler tunes its step: curvature and gradient noise at one point, from minibatches.
 
 Near a mode a sampler is a linear filter of its noise, so the error of every variance can be written down. Take a
 direction whose curvature (in the preconditioned metric) is λ, and in which a minibatch gradient has the variance V =
@@ -46,7 +46,7 @@ class StepChoice(NamedTuple):
 
 
 class Landscape(NamedTuple):
-    """What a pilot found, in the preconditioned metric.
+    """The estimates of a pilot, in the preconditioned metric.
 
     largest, smallest, mean: curvatures; noise: ρ, gradient variance for each unit of curvature; epoch: n = N/M.
     """
@@ -66,9 +66,9 @@ class Pilot:
     count: jax.Array = leaf()
     scale: PyTree = leaf()  # P^½ of the rounds before this one, by which probes are scaled
     probes: jax.Array = leaf()  # of this round
-    square: PyTree = leaf()  # mean, over this round, of what the preconditioner is made of
+    square: PyTree = leaf()  # mean, over this round, of the squares behind the preconditioner
     diagonal: PyTree = leaf()  # mean of z ⊙ HDz / D, whose expectation is the diagonal of H
-    signs: PyTree = leaf()  # the last probe: a typical place is one standard deviation off in every parameter
+    signs: PyTree = leaf()  # the last probe: a typical point is one standard deviation off in every parameter
     top: PyTree = leaf()
     bottom: PyTree = leaf()
     mean: PyTree = leaf()  # of the gradients
@@ -79,7 +79,7 @@ class Pilot:
 
 
 def start_pilot(key: jax.Array, position: PyTree) -> Pilot:
-    """A pilot that knows nothing, with random directions."""
+    """A pilot before its first step, with random directions."""
     zeros = jax.tree.map(jnp.zeros_like, position)
     keys = jax.random.split(key)
     top, bottom = (_unit(normal_like(k, position)) for k in keys)
@@ -90,7 +90,7 @@ def start_pilot(key: jax.Array, position: PyTree) -> Pilot:
 
 
 def probing(pilot: Pilot, steps: Any) -> jax.Array:
-    """Is this still the first third?"""
+    """Is this step in the first third?"""
     return pilot.count < jnp.maximum(steps // 3, 1)
 
 
@@ -119,16 +119,16 @@ def observe(
         root: P^½.
         gradient: the sampler's own estimate of ∇U.
         product: the minibatch's Hessian times `direction`.
-        square: what the preconditioner is to be made of, from this minibatch.
+        square: the squares behind the preconditioner, from this minibatch.
         steps: steps of the pilot.
     """
     first, even = probing(pilot, steps), pilot.count % 2 == 0
-    seen = pilot.count - jnp.maximum(steps // 3, 1)  # steps since the preconditioner was fixed
+    age = pilot.count - jnp.maximum(steps // 3, 1)  # steps since the preconditioner was fixed
     share = jnp.where(first, 1.0 / (pilot.probes + 1.0), 0.0)
     scaled = jax.tree.map(jnp.multiply, root, product)
     vector = jax.tree.map(lambda t, b: jnp.where(even, t, b), pilot.top, pilot.bottom)
     quotient = dot(vector, scaled)
-    memory = jnp.where(seen < 2, 0.0, CURVATURE_MEMORY)
+    memory = jnp.where(age < 2, 0.0, CURVATURE_MEMORY)
     update = ~first
     largest = jnp.where(update & even, memory * pilot.largest + (1 - memory) * quotient, pilot.largest)
     smallest = jnp.where(update & ~even, memory * pilot.smallest + (1 - memory) * quotient, pilot.smallest)
@@ -140,7 +140,7 @@ def observe(
         jax.tree.map(lambda o, n, u=use: jnp.where(u, n, o), old, new)
         for old, new, use in ((pilot.top, to_top, update & even), (pilot.bottom, to_bottom, update & ~even))
     )
-    rate = jnp.where(first, 0.0, 1.0 / jnp.maximum(seen + 1, 1))
+    rate = jnp.where(first, 0.0, 1.0 / jnp.maximum(age + 1, 1))
     mean = jax.tree.map(lambda m, g: m + rate * (g - m), pilot.mean, gradient)
     # Deviations from the mean before and after: their product has the variance as its mean (Welford).
     before, after = (jax.tree.map(lambda r, g, m: r * (g - m), root, gradient, m) for m in (pilot.mean, mean))
@@ -160,13 +160,13 @@ def observe(
 
 
 def next_round(pilot: Pilot, root: PyTree, ends: jax.Array) -> Pilot:
-    """The pilot, scaling its probes by what a round that ends has found."""
+    """The pilot, with its probes scaled by the result of a round that ends."""
     scale = jax.tree.map(lambda old, new: jnp.where(ends, new, old), pilot.scale, root)
     return dataclasses.replace(pilot, scale=scale, probes=jnp.where(ends, 0, pilot.probes))
 
 
 def landscape(pilot: Pilot, root: PyTree, batch: Batch) -> Landscape:
-    """What the pilot has found. Along the top direction and on average the noise may differ: the worse one counts."""
+    """The pilot's estimates. Along the top direction and on average the noise may differ: the larger one counts."""
     largest = jnp.maximum(pilot.largest, TINY)
     trace = jnp.maximum(dot(jax.tree.map(jnp.square, root), jax.tree.map(jnp.abs, pilot.diagonal)), TINY)
     noise = jnp.maximum(pilot.along / largest, pilot.across / trace)
