@@ -8,7 +8,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from credo.core.batch import Batch, mix
-from credo.core.checks import whole_number
 from credo.core.method import Info, Method, Phase
 from credo.core.model import Model
 from credo.core.network import Variables
@@ -16,6 +15,7 @@ from credo.core.tree import field_values, leaf, struct
 from credo.core.typing import PyTree
 from credo.errors import InputError, Refusal
 from credo.methods.ensembles.early_stopping import EarlyStopping
+from credo.methods.ensembles.sized import Sized
 from credo.methods.points.map import MAP, PointState
 
 # P(Poisson(1) ≤ k): a weight is the number of these at or below a uniform number.
@@ -31,7 +31,7 @@ class MemberState(PointState):
 
 
 @struct
-class DeepEnsemble(MAP):
+class DeepEnsemble(Sized, MAP):
     """`replicate(MAP(), size)`: members differ in their start and in their batches (C3).
 
     With `adversarial` = ε every batch is joined by x' = x + ε r sign(∇_x ℓ), ℓ = −log p(y|x, θ) and r the range of each
@@ -64,7 +64,7 @@ class DeepEnsemble(MAP):
     units: Any = leaf(default=None)
 
     def __post_init__(self) -> None:
-        whole_number(self.size, "The size of an ensemble")
+        super().__post_init__()
         if self.held_out is not None and (self.adversarial is not None or self.bootstrap):
             raise InputError("held_out does not go with adversarial or bootstrap; leave it or them out.")
 
@@ -79,10 +79,6 @@ class DeepEnsemble(MAP):
                 aside=self.aside * self.held_out,
             ),
         )  # fmt: skip
-
-    @property
-    def members(self) -> Any:
-        return self.size
 
     def prepare(self, model: Model) -> tuple[Model, list[str]]:
         if self.adversarial is not None and not self.adversarial > 0:

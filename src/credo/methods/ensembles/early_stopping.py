@@ -6,13 +6,13 @@ import jax
 import jax.numpy as jnp
 
 from credo.core.batch import Batch
-from credo.core.checks import whole_number
 from credo.core.method import Info, Phase
 from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.tree import field_values, leaf, struct
 from credo.core.typing import PyTree
 from credo.errors import InputError
+from credo.methods.ensembles.sized import Sized
 from credo.methods.points.map import MAP, MEMORY, PointState
 from credo.methods.points.optimise import descend, fade
 
@@ -35,7 +35,7 @@ class StoppedState(PointState):
 
 
 @struct
-class EarlyStopping(MAP):
+class EarlyStopping(Sized, MAP):
     """MAP on most rows, ended where the held-out log likelihood stops rising; the best point is kept.
 
     Real targets are scored under the best noise: max_σ Σ log N(y; m, σ²) depends on the squared error alone. While a
@@ -65,13 +65,6 @@ class EarlyStopping(MAP):
     units: Any = leaf(default=None)
     by: str = "mean"
     aside: float = leaf(default=0.0)
-
-    def __post_init__(self) -> None:
-        whole_number(self.size, "The size of an ensemble")
-
-    @property
-    def members(self) -> Any:
-        return self.size
 
     @property
     def default_steps(self) -> Any:  # type: ignore[override]

@@ -1,19 +1,18 @@
 """SWAG: a Gaussian from the iterates of an optimiser at a constant learning rate."""
 
 import dataclasses
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from credo.core.batch import Batch
-from credo.core.checks import whole_number
 from credo.core.method import Info, Method, Phase
 from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.tree import Layout, leaf, struct, take
 from credo.core.typing import PyTree
 from credo.errors import InputError
+from credo.methods.ensembles.sized import Sized
 from credo.methods.points.optimise import descend, fade, optimiser
 from credo.posteriors import LowRank
 
@@ -175,7 +174,7 @@ class SWAG(Method):
 
 
 @struct
-class MultiSWAG(SWAG):
+class MultiSWAG(Sized, SWAG):
     """`replicate(SWAG(), size)`: an equal mixture of Gaussians around different optima (C5).
 
     Wilson and Izmailov (2020), Bayesian deep learning and a probabilistic perspective of generalization.
@@ -191,10 +190,3 @@ class MultiSWAG(SWAG):
     """
 
     size: int = 5
-
-    def __post_init__(self) -> None:
-        whole_number(self.size, "The size of an ensemble")
-
-    @property
-    def members(self) -> Any:
-        return self.size

@@ -3,18 +3,18 @@
 import dataclasses
 from typing import Any
 
-from credo.core.checks import whole_number
 from credo.core.method import Method, PartsMethod
 from credo.core.tree import leaf, struct
 from credo.errors import InputError
 from credo.methods.ensembles.early_stopping import EarlyStopping
+from credo.methods.ensembles.sized import Sized
 
 SAMPLERS = ("mclmc", "hmc", "nuts")
 ENERGY_VARIANCE = 1e-2  # larger than MCLMC's default: on held-out rows short chains gained by larger steps up to here
 
 
 @struct
-class EnsembleChains(PartsMethod):
+class EnsembleChains(Sized, PartsMethod):
     """One chain from each member of an early-stopped deep ensemble (D6).
 
     An optimiser takes every member to a mode far sooner than a chain would get there; a chain then draws from the
@@ -60,13 +60,9 @@ class EnsembleChains(PartsMethod):
     default_steps = 100
 
     def __post_init__(self) -> None:
-        whole_number(self.size, "The size of an ensemble")
+        super().__post_init__()
         if self.sampler not in SAMPLERS:
             raise InputError(f"sampler must be one of {', '.join(SAMPLERS)}, got {self.sampler!r}.")
-
-    @property
-    def members(self) -> Any:
-        return self.size
 
     @property
     def parts(self) -> tuple[Method, ...]:
