@@ -26,6 +26,37 @@ def test_the_version_is_written_once():
     assert f"## [{credo.__version__}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
+# Packages that nothing in src/ imports by name.
+NEEDED = {
+    "flatbuffers": "jax.export writes and reads programs with it",
+    "h5netcdf": "ArviZ and xarray write netCDF files with it",
+    "h5py": "h5netcdf needs it",
+    "zarr": "xarray writes stores with it",
+    "openpyxl": "pandas reads workbooks with it",
+    "mkdocs-material": "the site", "mkdocstrings": "the site",
+    "pytest-xdist": "make test", "ruff": "make lint", "mypy": "make lint", "setuptools": "builds the wheel",
+}  # fmt: skip
+IMPORTED = {"scikit-learn": "sklearn"}
+
+
+def test_every_dependency_is_used():
+    """What users install is imported by the package, what developers install by the tests, or a line says who needs
+    it."""
+    project = PROJECT["project"]
+    extras = project["optional-dependencies"]
+    wanted = project["dependencies"] + [line for lines in extras.values() for line in lines]
+    names = {re.match(r"[\w-]+", line)[0] for line in wanted} - {"credo"}
+    texts = {part: [f.read_text(encoding="utf-8") for f in (ROOT / part).rglob("*.py")] for part in ("src", "tests")}
+    development = {re.match(r"[\w-]+", line)[0] for line in extras["dev"]}
+
+    def used(name: str) -> bool:
+        module = IMPORTED.get(name, name)
+        call = rf"^\s*(?:import|from) {module}\b|(?:require|import_module)\(\"{module}\b"
+        return any(re.search(call, text, re.M) for text in texts["tests" if name in development else "src"])
+
+    assert {name for name in names if not used(name)} == set(NEEDED)
+
+
 def test_continuous_integration_runs_every_python_and_what_make_has():
     jobs = read_yaml(".github/workflows/check.yml")["jobs"]
     assert {"lint", "test", "docs", "wheel"} <= set(jobs)
