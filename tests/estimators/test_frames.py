@@ -93,6 +93,17 @@ def test_numbers_in_a_frame_are_an_array():
         array.predict(rows.to_numpy())
 
 
+@pytest.mark.parametrize("more", [{}, {"town": FRAME["town"]}], ids=["numbers", "with categories"])
+def test_sparse_columns_of_a_frame_are_read(more):
+    """As scikit-learn's and pandas' own encoders give them; a sparse matrix is refused (test_errors.py)."""
+    dense = NUMBERS.astype(float).where(NUMBERS["size"] > 100, 0.0)
+    sparse = dense.astype(pd.SparseDtype(float, 0.0)).assign(**more)
+    wanted = BayesianRegressor(**QUICK).fit(dense.assign(**more), PRICE)
+    found = BayesianRegressor(**QUICK).fit(sparse, PRICE)
+    np.testing.assert_array_equal(found.predict(sparse), wanted.predict(dense.assign(**more)))
+    np.testing.assert_array_equal(wanted.predict(sparse), found.predict(sparse))
+
+
 def test_a_weight_of_two_is_a_row_twice():
     weight = np.random.default_rng(1).integers(0, 3, len(FRAME))
     rows = np.repeat(np.arange(len(FRAME)), weight)

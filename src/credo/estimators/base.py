@@ -21,7 +21,7 @@ from credo.core.predictive import Predictive
 from credo.core.short import html_table
 from credo.errors import ConvergenceWarning
 from credo.estimators.build import make_method, make_network, make_prior
-from credo.estimators.frames import fill_missing, frame_like, is_frame, is_numeric, medians, predict_rows
+from credo.estimators.frames import densify, fill_missing, frame_like, is_frame, is_numeric, medians, predict_rows
 from credo.estimators.rows import Standard, drop_unweighted
 from credo.evaluation.metrics.scores import summarise
 from credo.tables.auto import AUTO
@@ -90,6 +90,7 @@ class BayesianEstimator(BaseEstimator):
         """The rows that weigh something: X as numbers or, where these do not say it all, as a DataFrame; y; weights."""
         refuse_masked(X, "X")
         refuse_masked(y, "y")
+        X = densify(X)
         frame = read_source(X).frame if is_frame(X) else None
         if frame is None or is_numeric(frame):
             X, y = validate_data(self, X, y, dtype=np.float64, **checks)
@@ -182,6 +183,7 @@ class BayesianEstimator(BaseEstimator):
         """
         check_is_fitted(self)
         refuse_masked(X, "X")
+        X = densify(X)
         if self.encoder_ is not None:
             validate_data(self, X, reset=False, skip_check_array=True)
             names = vars(self).get("feature_names_in_", [str(i) for i in range(self.n_features_in_)])

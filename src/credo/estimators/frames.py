@@ -23,6 +23,15 @@ def is_frame(X: Any) -> bool:
     return hasattr(X, "columns") and hasattr(X, "shape")
 
 
+def densify(X: Any) -> Any:
+    """A data frame without sparse columns; anything else as it is."""
+    import pandas as pd
+
+    if not isinstance(X, pd.DataFrame) or not any(isinstance(dtype, pd.SparseDtype) for dtype in X.dtypes):
+        return X
+    return X.apply(lambda column: column.sparse.to_dense() if isinstance(column.dtype, pd.SparseDtype) else column)
+
+
 def is_numeric(frame: pd.DataFrame) -> bool:
     """Does a table hold numbers and truth values alone, none of them missing? Then it is an array with names."""
     from pandas.api.types import is_numeric_dtype
