@@ -76,11 +76,6 @@ def test_every_name_of_the_first_api_works(package):
         assert not [name for name in first_names.PUBLIC[package].split() if not hasattr(module, name)]
 
 
-def test_a_name_that_is_gone_says_what_to_use():
-    with pytest.raises(AttributeError, match=r"choose_for is no more; use credo\.tables\.auto\.resolve"):
-        credo.tables.auto.choose_for  # noqa: B018
-
-
 FIRST = {  # as checkpoints of before the move have them in their fingerprints
     "credo.methods.mcmc.hmc": "credo.methods.hmc",
     "credo.methods.laplace.laplace": "credo.methods.laplace",

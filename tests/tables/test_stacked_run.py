@@ -54,7 +54,7 @@ def test_predictions_and_scores_lie_between_those_of_the_parts(prices):
     assert np.isfinite(run.predict(far).to_numpy(float)).all()
 
 
-@pytest.mark.parametrize("which", ["prices", "sales"])
+@pytest.mark.parametrize("which", ["prices", pytest.param("sales", marks=pytest.mark.full)])
 def test_saved_and_loaded_runs_say_the_same(which, request, tmp_path):
     run, _ = request.getfixturevalue(which)
     saved = run.save(tmp_path / "run")
