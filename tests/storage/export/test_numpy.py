@@ -26,10 +26,6 @@ def both(fit, folder, num=None, mode=None):
     return credo.load_exported(folder).predict(X), credo.predict(KEY, fit, X, num_samples=num, mode=mode)
 
 
-# The distribution functions of these take XLA some 10 s to compile.
-SLOW = ("student_t", "heteroscedastic_t", "negative_binomial")
-
-
 # One of each kind; the others' formulas are held by test_equal.py.
 QUICK = ("gaussian", "heteroscedastic", "categorical", "poisson")
 
@@ -38,13 +34,7 @@ QUICK = ("gaussian", "heteroscedastic", "categorical", "poisson")
     "likelihood", [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.full]) for name in TARGETS]
 )
 def test_every_likelihood(likelihood, tmp_path):
-    same(*both(drawn(likelihood), tmp_path / "p"), TARGETS[likelihood], quantiles=likelihood not in SLOW)
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("likelihood", SLOW)
-def test_quantiles_of_slow_likelihoods(likelihood, tmp_path):
-    same(*both(drawn(likelihood), tmp_path / "p"))
+    same(*both(drawn(likelihood), tmp_path / "p"), TARGETS[likelihood])
 
 
 @pytest.mark.parametrize("activation", ["relu", "tanh", "erf", "silu", "logistic"])
