@@ -221,6 +221,16 @@ def test_numbers_beyond_what_is_counted(case, credo, tables, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("method", ["hmc", "deep_ensemble"])
+def test_more_than_any_memory_holds_is_told_before_it_is_taken(method, credo, tables, tmp_path):
+    """Two billion members: an allocator that cannot have them ends the process, so that none is asked."""
+    name = {"hmc": "chains", "deep_ensemble": "size"}[method]
+    begun = ["fit", tables / "houses.csv", "--target", "price", "--method", method, "--out", tmp_path / "run"]
+    check(credo(*begun, "--set", f"{name}=2000000000"), "Memory is short (at least")
+    smaller = ["--set", f"{name}=2", *(["--set", "warmup=2"] if method == "hmc" else []), "--steps", "2"]
+    assert credo(*begun, *smaller).exit_code == 0
+
+
 def test_seeds_of_other_commands(credo, tables, tmp_path):
     check(credo("compare", tables / "houses.csv", "--target", "price", "--seed", str(2**32)), "4294967295")
     check(credo("optimise", tmp_path / "f.py", "--space", "x=0:1", "--seed", "-1"), "--seed")

@@ -76,7 +76,7 @@ def listening():
 
 def test_ctrl_c_before_the_first_block_ends_at_once(monkeypatch):
     blocks = []
-    monkeypatch.setattr("credo.training.loop.start_members", press)
+    monkeypatch.setattr("credo.training.loop.Loop.begin_stage", press)
     before = signal.getsignal(signal.SIGINT)  # a shell starts its background jobs without one
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:

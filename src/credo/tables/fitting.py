@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from credo.errors import InputError, Refusal, Unwritable
+from credo.errors import InputError, OutOfMemory, Refusal, Unwritable
 from credo.storage.atomic_write import check_replaceable
 from credo.storage.locks import locked
 from credo.storage.run_directory.write import PAGES, is_run, versions
@@ -156,8 +156,8 @@ def train(prepared: Prepared, out: Path | None, say: Tell, progress: bool | None
         if out is None:
             return run
         run = _save(run, out, (CHECKPOINT,) if stopped else (), say)
-    except (InputError, Refusal):
-        if out is not None and not resuming:
+    except (InputError, Refusal, OutOfMemory) as error:
+        if out is not None and not resuming and not (isinstance(error, OutOfMemory) and _begun(out)):
             shutil.rmtree(out / CHECKPOINT, ignore_errors=True)
         raise
     except Unwritable as error:
@@ -170,6 +170,11 @@ def train(prepared: Prepared, out: Path | None, say: Tell, progress: bool | None
         names = ", ".join(stale)
         say(f"Removed, because they are about the fit that was here before: {names}. `credo report {out}` writes anew.")
     return run
+
+
+def _begun(out: Path) -> bool:
+    """Has a fit got as far as a checkpoint, from which it can go on where there is more memory?"""
+    return Checkpoint(out / CHECKPOINT).newest() is not None
 
 
 def _fit(prepared: Prepared, out: Path | None, progress: bool | None) -> Any:

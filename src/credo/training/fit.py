@@ -20,7 +20,7 @@ from credo.memory import memory_explained
 from credo.methods.combine import stages as stages_of
 from credo.registry import build_method
 from credo.storage.locks import locked
-from credo.training.arguments import member_keys, precision
+from credo.training.arguments import precision
 from credo.training.budget import seconds as seconds
 from credo.training.checkpoint import Checkpoint, check_fingerprint
 from credo.training.clock import COMPILING
@@ -296,8 +296,7 @@ def fit(
     if mask is not None:
         config["folds"] = len(folds_of(mask))
     loop = Loop(
-        stages, source, placement, np.asarray(member_keys(key, len(stages), placement.padded)), steps, epochs,
-        seconds_left, size, thin,
+        stages, source, placement, key, steps, epochs, seconds_left, size, thin,
         start_values(_point(start), isinstance(start, Fit), parts[0], method, model, placement), tuple(callbacks),
         Checkpoint.of(checkpoint), Host(notes=notes), progress, mask,
     )  # fmt: skip

@@ -3,7 +3,7 @@
 import dataclasses
 import time
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import jax
@@ -15,14 +15,15 @@ from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.tree import num_bytes
 from credo.errors import InputError
-from credo.training.arguments import numbers, precision, shared_program
+from credo.memory import check_room
+from credo.training.arguments import member_keys, numbers, precision, shared_program
 from credo.training.batches import Order, order
 from credo.training.block import BlockLayout, Carry, noise_bytes, one_member, plan_sizes, run_block, step_shapes
 from credo.training.checkpoint import Checkpoint, Saved
 from credo.training.clock import COMPILING
 from credo.training.host import Host
 from credo.training.interrupt import Interrupt
-from credo.training.placement import Placement
+from credo.training.placement import Placement, device_room
 from credo.training.progress import Progress
 from credo.training.record import Record
 from credo.training.source import Source
@@ -79,7 +80,7 @@ class Loop:
     stages: list[tuple[Method, Model]]
     source: Source
     placement: Placement
-    keys: np.ndarray  # raw keys [stage, member]
+    key: jax.Array
     steps: int | None
     epochs: float | None
     budget: float | None
@@ -137,9 +138,16 @@ class Loop:
             dataclasses.replace(p, batch="full") if full and p.batch in ("random", "sweep") else p for p in phases
         )
 
+    @cached_property
+    def _keys(self) -> np.ndarray:
+        """Raw keys [stage, member]."""
+        return np.asarray(member_keys(self.key, len(self.stages), self.placement.padded))
+
     def begin_stage(self) -> None:
         """Put every member at its start: fresh, given, or where the stage before ended."""
         stage = self.host.stage
+        # What a step takes lies beside what it gives. An allocator that cannot have so much may end the process.
+        check_room(2 * num_bytes(self._like(stage)), device_room())
         method, model = self.method(stage), numbers(self.stages[stage][1])
         start = self.start
         if stage > 0:
@@ -147,7 +155,7 @@ class Loop:
             with precision(before):
                 start = points(before, before_model, self.carry.state)
         with precision(method):
-            carry = start_members(method, model, self.keys[stage], self.data(), start, self._left_out())
+            carry = start_members(method, model, self._keys[stage], self.data(), start, self._left_out())
             self.carry = jax.device_put(carry, self.placement.by_member)
 
     def _left_out(self) -> np.ndarray | None:
@@ -195,6 +203,7 @@ class Loop:
         gathered = sum(num_bytes(x) // x.shape[0] for x in rows) * self.batch_size if batched else 0
         thin = self.thin if phase.keeps_draws else 1
         draw_bytes = num_bytes(info.draw) * placement.padded if phase.keeps_draws else 0
+        check_room(noise_bytes(noise) + gathered + draw_bytes, device_room())
         bulk, capacity = plan_sizes(noise_bytes(noise) + gathered, draw_bytes, thin)
         streamed = self.source.streamed and batched
         if streamed:
@@ -376,6 +385,7 @@ class Loop:
     def _like(self, stage: int) -> Carry:
         """The structure of a stage's carry, without computing it."""
         start = self.start
+        keys = jax.ShapeDtypeStruct((self.placement.padded, 2), np.uint32)
         carry: Any = None
         for s in range(stage + 1):
             method, model = self.method(s), numbers(self.stages[s][1])
@@ -384,7 +394,7 @@ class Loop:
                 with precision(before):
                     start = points.eval_shape(before, before_model, carry.state)
             with precision(method):
-                carry = start_members.eval_shape(method, model, self.keys[s], self.data(), start, self._left_out())
+                carry = start_members.eval_shape(method, model, keys, self.data(), start, self._left_out())
         return carry
 
     def _draw_structure(self, stage: int, phase: int) -> Any:

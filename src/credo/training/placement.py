@@ -7,6 +7,8 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as Spec
 
+from credo.memory import memory_left
+
 
 class Placement(NamedTuple):
     """How members are mapped. `padded` is their number rounded up so that every device gets equally many."""
@@ -41,6 +43,13 @@ def place(members: int, over: str, lockstep: bool, mesh: Mesh | None = None) -> 
     if over in ("auto", "devices"):
         over = "vmap" if lockstep else "map"
     return Placement(over, members, members, None)
+
+
+def device_room() -> float:
+    """Bytes that the devices have left: memory of their own, or what the machine has."""
+    own = [(device.memory_stats() or {}) for device in jax.local_devices()]
+    left = [stats["bytes_limit"] - stats.get("bytes_in_use", 0) for stats in own if "bytes_limit" in stats]
+    return float(sum(left)) if left else memory_left()
 
 
 def on_one_device(tree: Any) -> Any:
