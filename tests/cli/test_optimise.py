@@ -1,6 +1,8 @@
 """`credo optimise`: a user's own function, a record that goes on, sentences for what is wrong (H1)."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -131,6 +133,38 @@ def test_stdout_is_the_answer_alone(call, capfd):
     out, err = capfd.readouterr()  # of child processes, which know nothing of Python's streams
     assert "from a child" in err
     assert "child" not in out
+
+
+def test_what_a_script_prints_at_its_exit_is_no_part_of_the_answer(files):
+    """In a process of its own, through Python's stream and below it."""
+    script = (
+        SCRIPT
+        + """
+import atexit
+atexit.register(print, "goodbye from Python")
+atexit.register(os.system, "echo goodbye from a child")
+"""
+    )
+    (files / "mine.py").write_text(script)
+    space, out = files / "space.toml", files / "out"
+    command = [
+        sys.executable,
+        "-c",
+        "from credo.cli.main import main; main()",
+        "optimise",
+        f"{files / 'mine.py'}:loud",
+        "--space",
+        space,
+        "--out",
+        out,
+    ]
+    done = subprocess.run(
+        [*command, "--evaluations", "2", "--surrogate", "random"], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["best"] >= 0
+    for words in ("goodbye from Python", "goodbye from a child"):
+        assert words in done.stderr
 
 
 def test_whatever_the_function_raises_is_a_failed_evaluation(call, files):

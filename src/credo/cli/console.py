@@ -1,5 +1,6 @@
 """Where words go: data on stdout, messages on stderr."""
 
+import atexit
 import codecs
 import ctypes
 import json
@@ -29,7 +30,11 @@ def say(*sentences: str) -> None:
 
 @contextmanager
 def prints_on_stderr() -> Iterator[None]:
-    """What others print (Python, C libraries, child processes) goes to stderr: stdout is for one document alone."""
+    """What others print (Python, C libraries, child processes) goes to stderr: stdout is for one document alone.
+
+    So does what they print when the process exits. Functions of `atexit` run last in, first out: ours goes before
+    theirs.
+    """
     standard = _descriptor(sys.__stdout__)
     aside = None if standard is None else os.dup(standard)
     try:
@@ -43,6 +48,14 @@ def prints_on_stderr() -> Iterator[None]:
             _flush()
             os.dup2(aside, standard)
             os.close(aside)
+            atexit.register(_close, standard)
+
+
+def _close(standard: int) -> None:
+    """Nothing more goes to stdout."""
+    _flush()
+    with suppress(OSError):
+        os.dup2(2, standard)
 
 
 def _descriptor(stream: Any) -> int | None:
