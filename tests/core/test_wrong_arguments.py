@@ -8,6 +8,7 @@ import warnings
 
 import jax
 import numpy as np
+import pandas as pd
 import pytest
 
 import credo
@@ -40,7 +41,18 @@ TARGETS = {
     "empty": Y[:0], "masked": np.ma.masked_array(Y), "huge": Y * 1e300, "no columns": np.ones((40, 0)), "word": "x",
 }  # fmt: skip
 WEIGHTS = {"short": np.ones(39), "minus": -np.ones(40), "nan": Y * NAN, "text": "x"}
+# For an array that shares its rows with others.
+ARRAYS = {
+    "short": np.ones((39, 2)), "complex": Y + 1j, "text": "x", "masked": np.ma.masked_array(Y), "huge": Y * 1e300,
+    "none": None, "ragged": [[1.0], [1.0, 2.0]], "object": object(), "dict": {"a": Y}, "empty": Y[:0],
+    "cube": np.ones((40, 2, 3, 4)), "endless": 10**400,
+}  # fmt: skip
+# One number among those of a utility that are right.
+UTILITIES = {word: WRONG[word] for word in ("nan", "text", "object", "complex", "huge", "dict", "none", "-inf")}
+TABLE = pd.DataFrame({"a": Y, "b": Y**2, "y": Y + 1})
 KEYS = {"int": 0, "none": None, "text": "x", "floats": np.ones(2), "several": jax.random.split(KEY, 3)}
+NAMES = {word: WRONG[word] for word in ("nan", "minus", "text", "object", "complex", "huge", "dict", "bytes", "class")}
+BOUNDS = {word: value for word, value in WRONG.items() if word not in ("list", "none")}
 NOT_NONE = {name: value for name, value in WRONG.items() if name != "none"}
 TRUE_COUNTS = {name: value for name, value in COUNTS.items() if name != "none"}
 
@@ -118,12 +130,14 @@ def calls(fit) -> list[tuple[str, object]]:
         found += [(f"{name}({w})", lambda b=build, v=v: b(v)) for w, v in values.items() if w != "none"]
     found += [(f"gaussian({w})", lambda v=v: credo.likelihoods.gaussian(v)) for w, v in SCALES.items()]
     found += [(f"categorical({w})", lambda v=v: credo.likelihoods.categorical(v)) for w, v in COUNTS.items()]
-    return found + applications(fit, predicted) + settings_of_methods()
+    return found + applications(fit, predicted) + settings_of_methods() + scores_of_arrays()
 
 
 def applications(fit, predicted) -> list[tuple[str, object]]:
     """What is built on fits: networks, decisions, recalibration, exports, searches, estimators, comparisons."""
     from credo import applications, estimators
+    from credo.applications import class_utility, cvar, exponential, newsvendor, pinball, step_utility
+    from credo.applications.effects import effects
     from credo.applications.optimise import Category, Float, Int, Optimizer, Space
     from credo.evaluation import recalibration
 
@@ -141,8 +155,40 @@ def applications(fit, predicted) -> list[tuple[str, object]]:
     )
     add("mlp activation", lambda v: credo.networks.mlp([3], v), WRONG)
     add("shallow", credo.networks.shallow, {w: v for w, v in TRUE_COUNTS.items() if w != "zero"})
-    add("decide utility", lambda v: credo.decide(predicted, v), {w: v for w, v in WRONG.items() if w != "huge"})
+    add("decide utility", lambda v: credo.decide(predicted, v), WRONG)
+    add("u(y)", lambda v: credo.decide(predicted, {"act": lambda y: v, "wait": lambda y: 0 * y}), UTILITIES)
+    for name, values in {"under": SCALES, "over": SCALES, "bounds": BOUNDS}.items():
+        add(f"newsvendor {name}", lambda v, n=name: newsvendor(**{"under": 1.0, "over": 1.0, n: v}), values)
+    add("pinball", pinball, SHARES)
+    add("step_utility", lambda v: step_utility({"act": (0.0, 1.0, v)}), UTILITIES)
+    add("class_utility", lambda v: class_utility([[1.0, v]]), UTILITIES)
+    add("cvar", cvar, {w: v for w, v in SHARES.items() if w != "one"})
+    add("exponential", exponential, WRONG)
+    for name in ("actions", "bounds", "risk", "over", "abstain"):
+        few = {"actions": NAMES, "bounds": BOUNDS, "abstain": {w: v for w, v in BOUNDS.items() if w != "minus"}}.get(
+            name, NOT_NONE
+        )
+        add(f"decide {name}", lambda v, n=name: credo.decide(predicted, lambda a, y: a - y, **{n: v}), few)
     add("temperature", lambda v: recalibration.temperature_scaling(predicted, v), TARGETS)
+    add("conformal", lambda v: recalibration.split_conformal(v, Y), WRONG)
+    reached = {w: v for w, v in TARGETS.items() if w != "huge"}
+    add("conformal targets", lambda v: recalibration.split_conformal(predicted, v), reached)
+    add("conformal coverage", lambda v: recalibration.split_conformal(predicted, Y, v), SHARES)
+    add("conformal method", lambda v: recalibration.split_conformal(predicted, Y, method=v), NOT_NONE)
+    add("conformal apply", recalibration.split_conformal(predicted, Y).apply, WRONG)
+    add("effects key", lambda v: effects(v, fit), KEYS)
+    add("effects", lambda v: effects(KEY, v), WRONG)
+    add("effects inputs", lambda v: effects(KEY, fit, v), {w: v for w, v in ROWS.items() if w != "none"})
+    for name in ("names", "groups", "grids", "outputs", "level"):
+        values = NAMES if name in ("names", "outputs") else NOT_NONE
+        add(f"effects {name}", lambda v, n=name: effects(KEY, fit, **{n: v}), values | {"list": [1, 2]})
+    for name in ("num_samples", "most_rows", "most_points"):
+        add(f"effects {name}", lambda v, n=name: effects(KEY, fit, **{n: v}), COUNTS)
+    add("compare", lambda v: credo.compare(v, "y"), WRONG)
+    add("compare target", lambda v: credo.compare(TABLE, v), WRONG)
+    for name in ("folds", "seed", "steps", "budget", "methods", "baselines", "level"):
+        values = NAMES if name in ("methods", "baselines") else {w: v for w, v in NOT_NONE.items() if w != "bytes"}
+        add(f"compare {name}", lambda v, n=name: credo.compare(TABLE, "y", **{n: v}), values)
     for name in ("form", "levels", "block"):
         add(f"export {name}", lambda v, n=name: credo.export(fit, "never", **{"form": "numpy", n: v}), NOT_NONE)
     add("export", lambda v: credo.export(v, "never", "numpy"), WRONG)
@@ -186,6 +232,51 @@ def applications(fit, predicted) -> list[tuple[str, object]]:
     add("acquisition", lambda v: applications.active.acquisition_scores(KEY, fit, X, v), WRONG)
     add("pool", lambda v: applications.active.acquisition_scores(KEY, fit, v), ROWS)
     add("choose", lambda v: applications.active.choose(KEY, fit, X, v), COUNTS)
+    return found
+
+
+def scores_of_arrays() -> list[tuple[str, object]]:
+    """Each array, and each number, of the pure functions of `credo.metrics.arrays`."""
+    n, m = 40, 3
+    probs = np.full((n, 2), 0.5)
+    draws, labels = np.zeros((m, n)), np.arange(n) % 2
+    of_classes = {"probs": probs, "labels": labels, "weights": np.ones(n)}
+    of_scores = {"scores": Y, "labels": labels, "weights": np.ones(n)}
+    picked = {"probs": Y**2, "labels": labels, "weights": np.ones(n)}
+    ends = {"low": Y, "high": Y + 1, "targets": Y}
+    mixture = {"means": draws, "stds": draws + 1, "weights": np.full(m, 1 / m), "targets": Y}
+    binned, alone = of_classes | {"bins": 5}, {"probs": probs, "labels": labels}
+    kept = {"losses": Y, "confidence": Y, "weights": np.ones(n)}
+    joint = {"draws": draws[..., None], "targets": X}
+    right = {
+        **dict.fromkeys(("ece", "adaptive_ece", "classwise_ece", "brier_decomposition"), binned),
+        "brier": of_classes, "brier_terms": alone, "hits": alone,
+        **dict.fromkeys(("auroc", "aupr"), of_scores), "tpr_at_fpr": of_scores | {"max_fpr": 0.1},
+        "detection_rates": of_scores | {"threshold": 0.3}, "threshold_at_fpr": {"clean": Y, "max_fpr": 0.1},
+        **dict.fromkeys(("recall", "precision"), picked | {"threshold": 0.3}), "lift": picked | {"share": 0.1},
+        "best_threshold": {"probs": Y}, "covered": ends, "interval_score": ends | {"level": 0.9},
+        "pit_shares": {"low": Y, "high": Y, "bins": 5}, "mean": {"values": Y, "weights": np.ones(n)},
+        "root_mean": {"values": Y, "weights": np.ones(n)}, "crps_draws": {"draws": draws, "targets": Y},
+        "crps_normal_mixture": mixture, "crps_normal_mixture_integral": mixture | {"cells": 4},
+        "crps_two_samples": {"first": draws, "second": draws, "targets": Y}, "energy_draws": joint,
+        "energy_two_samples": {"first": draws[..., None], "second": draws[..., None], "targets": X},
+        "risk_coverage": kept, "aurc": kept,
+    }  # fmt: skip
+    one = {"bins": TRUE_COUNTS, "cells": COUNTS, "level": SHARES, "weights": WEIGHTS | {"zero": 0 * Y}, "fair": {}}
+    parts = {w: v for w, v in SHARES.items() if w not in ("one", "zero")}
+    found: list[tuple[str, object]] = []
+    for name, given in right.items():
+        function = getattr(credo.metrics.arrays, name)
+        function(**given)
+        for word in given:
+            values = one.get(word, parts if word in ("share", "max_fpr") else ARRAYS)
+            if word in ("threshold", "values"):  # of any shape
+                values = {w: v for w, v in (UTILITIES | ARRAYS).items() if w in ("text", "complex", "masked", "object")}
+            found += [
+                (f"{name}({word}={w})", lambda f=function, g=given, n=word, v=v: f(**g | {n: v}))
+                for w, v in values.items()
+                if not (w == "none" and name in ("recall", "precision")) and w not in ("nan", "-inf")
+            ]
     return found
 
 

@@ -5,13 +5,13 @@ import math
 import numbers
 import os
 import typing
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 import jax
 import numpy as np
 
-from credo.core.capabilities import PhasedMethod, offers
+from credo.core.capabilities import FitResult, PhasedMethod, lacks, offers
 from credo.errors import InputError
 
 SMALLEST, LARGEST = 1, 2**31 - 1
@@ -48,6 +48,19 @@ def positive(value: Any, name: str) -> Any:
     return number
 
 
+def finite(value: Any, name: str) -> float:
+    """A finite number, or a sentence.
+
+    Example:
+        >>> finite(3, "bound")
+        3.0
+    """
+    number = _real(value)
+    if number is None or not math.isfinite(number):
+        raise InputError(f"{name} must be a finite number, got {_shown(value)}.")
+    return number
+
+
 def or_none(check: Callable[[Any, str], Any], value: Any, name: str) -> Any:
     """The checked value; None stays."""
     return None if value is None else check(value, name)
@@ -66,6 +79,18 @@ def list_of(value: Any, name: str) -> list[Any]:
     if isinstance(value, list | tuple | range) or (isinstance(value, np.ndarray | jax.Array) and value.ndim == 1):
         return list(value)
     raise InputError(f"{name} must be a list, got {_shown(value)}.")
+
+
+def names_of(value: Any, name: str) -> list[str]:
+    """Names in a list, a tuple or an index of pandas, as texts; or a sentence.
+
+    Example:
+        >>> names_of(("a", 1), "names")
+        ['a', '1']
+    """
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable) or isinstance(value, type):
+        raise InputError(f"{name} must be a list of names, got {_shown(value)}.")
+    return [str(one) for one in value]
 
 
 def checked_path(value: Any, name: str) -> Any:
@@ -102,6 +127,20 @@ def check_shapes(shapes: Mapping[str, Any], expected: Mapping[str, Any], whose: 
         raise InputError(f"{whose} are not those of {of}: {', '.join(problems)}{more}; give those of the same network.")
 
 
+def checked_fit(value: Any, name: str) -> Any:
+    """The result of a fit, or a sentence; `name` is that of the function that takes it."""
+    if isinstance(value, type) or not offers(value, FitResult):
+        raise InputError(f"{name} takes the result of credo.fit or credo.load, got {_shown(value)}.")
+    return value
+
+
+def checked_predictive(value: Any) -> Any:
+    """What `credo.predict` gives, or a sentence."""
+    if isinstance(value, type) or lacks(value, ("kind", "interval", "log_prob")):
+        raise InputError(f"Predictions are what credo.predict gives, got {_shown(value)}.")
+    return value
+
+
 def checked_key(key: Any) -> Any:
     """A JAX key, or a sentence."""
     if isinstance(key, jax.Array | np.ndarray):
@@ -128,6 +167,8 @@ def _real(value: Any) -> float | None:
 def _shown(value: Any) -> str:
     if isinstance(value, np.ndarray | jax.Array) and value.ndim:
         return f"an array of shape {list(value.shape)}"
+    if isinstance(value, int) and abs(value) > 10**60:  # of whose digits Python writes 4,300 at most
+        return "a whole number of more than 60 digits"
     text = repr(value) if isinstance(value, str | int | float | bool | None) else f"a {type(value).__name__}"
     return text if len(text) <= 60 else f"{text[:57]}…"
 

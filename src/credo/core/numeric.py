@@ -79,6 +79,33 @@ def host_array(x: Any, what: str = "Inputs", *, finite: bool = True) -> Any:
     return Mapped(array, target) if is_mapped(array) else np.asarray(array).astype(target)
 
 
+def operand(x: Any, what: str) -> Any:
+    """An argument of a function of JAX arrays: those pass, all else becomes numbers that JAX does not let wrap around.
+
+    Integers of 64 bits are int32 where they fit, else doubles; doubles stay, so that NumPy computes in them what it
+    computes, and so do Python's own numbers, which take the precision of what they meet. NaN and infinite values stay.
+
+    Example:
+        >>> operand([5_000_000_000], "Values").tolist(), operand([True], "Labels").dtype
+        ([5000000000.0], dtype('bool'))
+    """
+    if isinstance(x, jax.Array):
+        if jax.dtypes.issubdtype(x.dtype, np.number) and not jax.dtypes.issubdtype(x.dtype, np.complexfloating):
+            return x
+        return x if x.dtype == bool else _as_numeric(x, what)
+    array = np.asarray(_as_numeric(x, what))
+    if type(x) in (int, float):
+        return x if abs(x) < 2**31 else float(x)
+    if array.dtype.kind == "f":
+        if jax.dtypes.canonicalize_dtype(np.float64) == np.float32:
+            _target(array, what, finite=False)
+        return array if array.dtype in (np.float16, np.float32) else array.astype(np.float64, copy=False)
+    if array.dtype.kind == "b":
+        return array
+    target = _target(array, what, finite=False)
+    return array.astype(np.float64 if target == np.float32 else target, copy=False)
+
+
 def host_floats(x: Any, what: str) -> np.ndarray:
     """Finite numbers as an array of doubles, or a sentence.
 

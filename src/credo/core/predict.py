@@ -10,8 +10,8 @@ import numpy as np
 
 from credo.core import mixture
 from credo.core.batch import bucket, pad_rows
-from credo.core.capabilities import FitResult, StoredPosterior, ask, offers
-from credo.core.checks import checked_key, or_none, positive, whole_number
+from credo.core.capabilities import StoredPosterior, ask
+from credo.core.checks import checked_fit, checked_key, or_none, positive, whole_number
 from credo.core.mixture import Flat
 from credo.core.model import Model
 from credo.core.numeric import host_arrays
@@ -85,8 +85,7 @@ def predict(
         (40,)
     """
     checked_key(key)
-    if not offers(fit, FitResult):
-        raise InputError(f"predict takes the result of credo.fit or credo.load, got a {type(fit).__name__}.")
+    checked_fit(fit, "predict")
     num_samples = or_none(whole_number, num_samples, "num_samples")
     memory = 0 if memory == 0 else int(positive(memory, "memory"))  # 0 keeps nothing
     tidy()

@@ -315,3 +315,12 @@ def test_full_certainty_counts():
     inside = probs.max(1) < 1
     dropped = abs((probs.argmax(1) == labels)[inside] - probs.max(1)[inside]).sum() / len(probs)
     assert abs(with_it - dropped) > 0.1
+
+
+def test_integers_of_64_bits_do_not_wrap_around():
+    """JAX alone holds 5·10⁹ as 705,032,704."""
+    values = np.array([5_000_000_000, 5_000_000_002])
+    np.testing.assert_allclose(arrays.mean(values), 5e9, rtol=1e-6)
+    np.testing.assert_allclose(arrays.mean(values.tolist()), 5e9, rtol=1e-6)
+    np.testing.assert_array_equal(arrays.covered(values, values + 1, values), [1, 1])
+    np.testing.assert_array_equal(arrays.interval_score(values, values + 2, values + 1), [2, 2])

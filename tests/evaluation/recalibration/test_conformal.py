@@ -148,7 +148,7 @@ def test_results_say_what_they_are_and_fit_only_their_kind():
         sets.apply(p)
     with pytest.raises(InputError, match="other targets"):
         found.apply(predictive(likelihoods.poisson(), np.zeros((2, 30, 1)), width=ROWS))
-    with pytest.raises(InputError, match="method must be 'quantile'"):
+    with pytest.raises(InputError, match="Unknown method for real"):
         split_conformal(p, np.zeros(30), method="adaptive")
     with pytest.raises(InputError, match="Coverage"):
         split_conformal(p, np.zeros(30), 1.0)

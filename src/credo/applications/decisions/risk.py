@@ -1,12 +1,12 @@
 """How a lottery of utilities becomes one number: its mean, its worst part, or its certainty equivalent."""
 
 import dataclasses
-import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from credo.core.checks import finite
 from credo.errors import InputError
 
 
@@ -83,7 +83,7 @@ def cvar(share: float) -> CVaR:
         >>> float(cvar(0.5).value(np.array([0.0, 1.0, 2.0, 3.0]), np.full(4, 0.25)))
         0.5
     """
-    if not 0 < share <= 1:
+    if not 0 < finite(share, "The share of CVaR") <= 1:
         raise InputError(f"The share of CVaR lies above 0 and at most at 1, got {share:g}.")
     return CVaR(float(share))
 
@@ -101,7 +101,7 @@ def exponential(aversion: float) -> Exponential:
         >>> round(float(sure), 4)
         0.5662
     """
-    if not 0 <= aversion < math.inf:
+    if finite(aversion, "Risk aversion") < 0:
         raise InputError(f"Risk aversion is a finite number of at least 0, got {aversion:g}.")
     return Exponential(float(aversion))
 

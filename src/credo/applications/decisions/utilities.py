@@ -1,7 +1,6 @@
 """What an action is worth once the outcome is known: tables for classes, steps and functions for numbers, amounts."""
 
 import dataclasses
-import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from credo.core.checks import finite, names_of, positive, share
 from credo.errors import InputError
 
 NEGLIGIBLE = 1e-12  # probability below which an outcome without a utility does not count
@@ -88,7 +88,7 @@ def evaluate(
             values = np.broadcast_to(values, np.broadcast_shapes(values.shape, outcomes.shape))
     except InputError:
         raise
-    except (TypeError, ValueError, IndexError) as error:
+    except (TypeError, ValueError, IndexError, OverflowError) as error:
         raise InputError(
             f"The utility {whose} must take an array of outcomes and give a number for each ({error}); use NumPy "
             "functions such as np.where, not if."
@@ -124,14 +124,14 @@ def class_utility(values: Any, actions: Sequence[Any] | None = None, classes: Se
         classes = list(values.columns) if len(classes) == 0 else classes
     try:
         array = np.asarray(values, np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError("Utilities must be numbers; correct the table.") from error
     if array.ndim != 2 or array.size == 0:
         raise InputError(f"A table of utilities has shape [actions, classes], got {list(array.shape)}.")
     if not np.isfinite(array).all():
         a, c = np.argwhere(~np.isfinite(array))[0]
         raise InputError(f"The utility of action {a + 1} for class {c + 1} is {array[a, c]}; give a finite number.")
-    names = [f"action {i + 1}" for i in range(len(array))] if actions is None else [str(name) for name in actions]
+    names = [f"action {i + 1}" for i in range(len(array))] if actions is None else names_of(actions, "actions")
     if len(names) != len(array):
         raise InputError(f"There are {len(array)} rows of utilities but {len(names)} actions; name each row.")
     if len(classes) not in (0, array.shape[1]):
@@ -157,11 +157,13 @@ def step_utility(rows: Mapping[str, tuple[float, float, float]]) -> NamedActions
         [0.0, -10.0]
     """
     functions, breaks = [], set()
-    for name, (threshold, below, above) in rows.items():
-        if not all(math.isfinite(x) for x in (threshold, below, above)):
-            raise InputError(f"Threshold and utilities of the action '{name}' must be finite numbers.")
-        functions.append(partial(_step, threshold=float(threshold), below=float(below), above=float(above)))
-        breaks.add(float(threshold))
+    for name, row in rows.items():
+        try:
+            threshold, below, above = (finite(x, "a number") for x in row)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"Threshold and utilities of the action '{name}' must be finite numbers.") from error
+        functions.append(partial(_step, threshold=threshold, below=below, above=above))
+        breaks.add(threshold)
     return NamedActions(tuple(str(name) for name in rows), tuple(functions), tuple(sorted(breaks)))
 
 
@@ -184,8 +186,7 @@ def newsvendor(under: float, over: float, bounds: tuple[float, float] | None = N
         >>> newsvendor(under=3.0, over=1.0).level
         0.75
     """
-    if not (0 < under < math.inf and 0 < over < math.inf):
-        raise InputError(f"Costs of too few and too many are positive numbers, got {under:g} and {over:g}.")
+    under, over = positive(under, "The cost of too few"), positive(over, "The cost of too many")
 
     def cost(a: Any, y: np.ndarray) -> np.ndarray:
         gap = y - a
@@ -208,8 +209,7 @@ def pinball(level: float) -> Amount:
         >>> round(pinball(0.9).level, 12)
         0.9
     """
-    if not 0 < level < 1:
-        raise InputError(f"A quantile level lies between 0 and 1, got {level:g}.")
+    level = share(level, "A quantile level")
     return dataclasses.replace(newsvendor(level, 1 - level), name="name")
 
 
@@ -217,9 +217,13 @@ def check_bounds(bounds: Any) -> tuple[float, float] | None:
     """Two finite numbers in order, or None."""
     if bounds is None:
         return None
-    low, high = (float(x) for x in bounds)
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise InputError(f"bounds are the smallest and the largest amount, finite and in order, got {low:g}, {high:g}.")
+    words = "bounds are the smallest and the largest amount, finite and in order"
+    try:
+        low, high = (finite(x, "an amount") for x in bounds)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{words}.") from error
+    if not low < high:
+        raise InputError(f"{words}, got {low:g}, {high:g}.")
     return low, high
 
 
@@ -237,6 +241,7 @@ def as_utility(utility: Any, actions: Any = None, classes: Sequence[Any] = (), b
         raise InputError("A function u(action, outcome) needs actions=[…], or bounds=(low, high) for an amount.")
     if actions is None:
         return Amount(utility, check_bounds(bounds))
+    names_of(actions, "actions")
     return NamedActions(tuple(str(a) for a in actions), tuple(partial(utility, a) for a in actions))
 
 
@@ -266,7 +271,6 @@ def with_abstain(utility: NamedActions, cost: float, right: float | None = None)
 
 def check_abstain(cost: float, right: float | None) -> None:
     """Refuse a cost that is not finite and a chance that is none."""
-    if not math.isfinite(cost):
-        raise InputError(f"The cost of abstaining is a finite number, got {cost:g}.")
-    if right is not None and not 0 <= right <= 1:
+    finite(cost, "The cost of abstaining")
+    if right is not None and not 0 <= finite(right, "The chance that the other is right") <= 1:
         raise InputError(f"The chance that the other is right lies between 0 and 1, got {right:g}.")

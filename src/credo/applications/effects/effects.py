@@ -20,6 +20,7 @@ from credo.applications.effects.dependence import (
 )
 from credo.applications.effects.grid import MOST_POINTS, as_grid, grid_of
 from credo.applications.effects.selection import HOW, chances
+from credo.core.checks import checked_fit, checked_key, list_of, names_of, whole_number
 from credo.core.short import fields_in_short
 from credo.errors import InputError
 from credo.evaluation.diagnostics.probe import training_inputs
@@ -169,9 +170,14 @@ def effects(
         >>> result.matters is None
         True
     """
+    checked_key(key), checked_fit(fit, "effects")
     check_level(level)
+    num_samples, most_rows = whole_number(num_samples, "num_samples"), whole_number(most_rows, "most_rows")
+    most_points, labels = whole_number(most_points, "most_points"), tuple(names_of(outputs, "outputs"))
+    if not isinstance(grids, Mapping | None):
+        raise InputError(f"grids maps names of inputs to values, got a {type(grids).__name__}.")
     if inputs is None:
-        inputs = training_inputs(fit, max(most_rows, 1))
+        inputs = training_inputs(fit, most_rows)
     if inputs is None:
         raise InputError("A loaded fit has no rows: give the inputs to average over, such as the training inputs.")
     rows = table_inputs(fit, inputs)
@@ -186,7 +192,6 @@ def effects(
         requests.append((columns, grid))
     dependences = dict(zip(features, curves(key, fit, thin_rows(rows, most_rows), requests, num_samples, level)))
     matters = chances(fit, list(features.values()))
-    labels = tuple(str(name) for name in outputs)
     if labels and np.atleast_3d(next(iter(dependences.values())).draws).shape[2] != len(labels):
         raise InputError(f"There are {len(labels)} names of outputs, which are not as many as the outputs.")
     return Effects(dependences, matters, linear_chance(fit), labels, "" if matters is not None else HOW)
@@ -204,12 +209,18 @@ def linear_chance(fit: Any) -> float | None:
 
 def _groups(names: Sequence[str] | None, groups: Mapping[str, Sequence[int]], width: int) -> dict[str, tuple[int, ...]]:
     """Name → columns of every input, in the order of their first columns."""
-    labels = [f"input {i + 1}" for i in range(width)] if names is None else [str(name) for name in names]
+    labels = [f"input {i + 1}" for i in range(width)] if names is None else names_of(names, "names")
     if len(labels) != width:
         raise InputError(f"There are {width} columns but {len(labels)} names; name each column.")
-    grouped = {str(name): tuple(int(i) for i in columns) for name, columns in groups.items()}
+    if not isinstance(groups, Mapping):
+        raise InputError(f"groups maps names of inputs to lists of columns, got a {type(groups).__name__}.")
+    last = width - 1
+    grouped = {
+        str(name): tuple(whole_number(i, f"groups[{name!r}]", 0, last) for i in list_of(columns, f"groups[{name!r}]"))
+        for name, columns in groups.items()
+    }
     used = [i for columns in grouped.values() for i in columns]
-    if len(set(used)) < len(used) or not all(0 <= i < width for i in used) or not all(grouped.values()):
+    if len(set(used)) < len(used) or not all(grouped.values()):
         raise InputError(f"groups must name columns between 0 and {width - 1}, each in one group alone.")
     single = [(labels[i], (i,)) for i in range(width) if i not in used]
     ordered = sorted([*grouped.items(), *single], key=lambda pair: min(pair[1]))

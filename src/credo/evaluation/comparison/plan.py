@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from credo.core.checks import names_of, or_none, whole_number
 from credo.errors import InputError
 from credo.evaluation.baselines import BASELINES
 from credo.evaluation.comparison.folds import check_folds, group_codes
@@ -39,9 +40,9 @@ def find_models(methods: str | Sequence[str] | None, baselines: str | Sequence[s
         words = [word.strip() for word in methods.split(",") if word.strip()]
         names = [AUTO, *METHODS] if words == ["all"] else words
     else:
-        names = list(methods)
+        names = names_of(methods, "methods")
     beside = list(BASELINES) if baselines is True else [] if baselines is False else baselines
-    names += [word.strip() for word in beside.split(",")] if isinstance(beside, str) else list(beside)
+    names += [word.strip() for word in beside.split(",")] if isinstance(beside, str) else names_of(beside, "baselines")
     for name in names:
         if name != AUTO and name not in METHODS and name not in BASELINES:
             valid = [AUTO, *METHODS, *BASELINES]
@@ -64,7 +65,8 @@ class Plan:
         budget: str | float | None, groups: str | None, drop: Sequence[str] = (),
     ):  # fmt: skip
         self.models = find_models(methods, baselines)
-        allowed = check_duration(steps, budget)
+        folds, seed = whole_number(folds, "Folds"), whole_number(seed, "seed", 0, 2**32 - 1)
+        steps, allowed = or_none(whole_number, steps, "steps"), check_duration(steps, budget)
         if network is not None:
             parse_network(network)
         names = target_names(target)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from credo.core.checks import share
 from credo.evaluation.comparison import time_left
 from credo.evaluation.comparison.cell import run_cell
 from credo.evaluation.comparison.plan import Plan
@@ -80,6 +81,7 @@ def compare(
     """
     from joblib import Parallel, delayed
 
+    share(level, "The level of an interval")
     plan = Plan(
         table, target, methods, baselines, task, missing, folds, seed, network, settings, steps, budget, split_by, drop
     )

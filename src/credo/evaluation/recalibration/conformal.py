@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from credo.core.checks import checked_predictive, one_of, share
 from credo.core.predictive import Predictive
 from credo.errors import InputError, Refusal
 from credo.evaluation.metrics.checks import class_probs, numbers
@@ -30,6 +31,7 @@ class ConformalIntervals:
 
     def apply(self, predictive: Predictive) -> tuple[np.ndarray, np.ndarray]:
         """Lower and upper ends at any inputs, in the shape of the targets."""
+        checked_predictive(predictive)
         low, high = predictive.interval(self.coverage)
         if predictive.kind != self.kind or np.shape(self.margin) != low.shape[1:]:
             raise InputError(f"These intervals were calibrated for other targets: {self.note}")
@@ -75,12 +77,11 @@ def split_conformal(
         >>> bool(np.mean((low <= y[1::2]) & (y[1::2] <= high)) >= 0.9)
         True
     """
-    if not 0 < coverage < 1:
-        raise InputError(f"Coverage lies between 0 and 1, got {coverage}.")
+    checked_predictive(predictive)
+    coverage = share(coverage, "Coverage")
     methods = ("threshold", "adaptive") if predictive.kind == "classes" else ("quantile",)
     method = methods[0] if method is None else method
-    if method not in methods:
-        raise InputError(f"method must be {' or '.join(map(repr, methods))} for {predictive.kind}, got {method!r}.")
+    one_of(method, methods, f"method for {predictive.kind}")
     rows = len(predictive)
     bound_rank = rank(rows, coverage)
     note = (

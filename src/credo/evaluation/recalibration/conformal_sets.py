@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 
+from credo.core.checks import checked_predictive
 from credo.core.predictive import Predictive
 from credo.errors import InputError
 
@@ -24,6 +25,7 @@ class ConformalSets:
 
     def apply(self, predictive: Predictive) -> np.ndarray:
         """True where a class belongs to the set of its row [n, C]."""
+        checked_predictive(predictive)
         if predictive.kind != "classes" or predictive.probs.shape[1] != self.num_classes:
             raise InputError(f"These sets were calibrated for {self.num_classes} classes: {self.note}")
         probs = predictive.probs

@@ -8,12 +8,14 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from credo.evaluation.metrics.arrays.border import of_arrays
 from credo.evaluation.metrics.arrays.means import mean, row_weights
 from credo.evaluation.metrics.arrays.ranking import mass_below
 
 BINS = 15
 
 
+@of_arrays(probs="n c", labels="n")
 def hits(probs: jax.Array, labels: jax.Array) -> jax.Array:
     """1 where the most probable class (the first of equals) is the right one."""
     return (probs.argmax(-1) == labels).astype(probs.dtype)
@@ -37,6 +39,7 @@ def gap(values: jax.Array, right: jax.Array, weights: jax.Array, bin_index: jax.
     return jnp.abs(sums).sum() / weights.sum()
 
 
+@of_arrays(probs="n c", labels="n", weights="n")
 def ece(probs: jax.Array, labels: jax.Array, weights: jax.Array | None = None, bins: int = BINS) -> jax.Array:
     """Expected calibration error of the most probable class: Σ_b W_b/W |accuracy_b − confidence_b|, equal widths.
 
@@ -53,6 +56,7 @@ def ece(probs: jax.Array, labels: jax.Array, weights: jax.Array | None = None, b
     return gap(confidence, hits(probs, labels), row_weights(weights, probs), equal_width(confidence, bins), bins)
 
 
+@of_arrays(probs="n c", labels="n", weights="n")
 def adaptive_ece(probs: jax.Array, labels: jax.Array, weights: jax.Array | None = None, bins: int = BINS) -> jax.Array:
     """ECE over bins of equal weight, which crowd where confidences do.
 
@@ -70,6 +74,7 @@ def adaptive_ece(probs: jax.Array, labels: jax.Array, weights: jax.Array | None 
     return gap(confidence, hits(probs, labels), weights, equal_mass(confidence, weights, bins), bins)
 
 
+@of_arrays(probs="n c", labels="n", weights="n")
 def classwise_ece(probs: jax.Array, labels: jax.Array, weights: jax.Array | None = None, bins: int = BINS) -> jax.Array:
     """The mean over classes of Σ_b W_b/W |share of class c_b − mean p_c,b|, in bins of p_c of equal width.
 
@@ -90,11 +95,13 @@ def classwise_ece(probs: jax.Array, labels: jax.Array, weights: jax.Array | None
     return jax.vmap(one, (1, 0))(probs, classes).mean()
 
 
+@of_arrays(probs="n c", labels="n")
 def brier_terms(probs: jax.Array, labels: jax.Array) -> jax.Array:
     """The Brier score of each row [n]: Σ_c (p_c − 1[y = c])², halved for two classes, where it is (p₁ − y)²."""
     return _scale(probs) * ((probs - jax.nn.one_hot(labels, probs.shape[-1], dtype=probs.dtype)) ** 2).sum(-1)
 
 
+@of_arrays(probs="n c", labels="n", weights="n")
 def brier(probs: jax.Array, labels: jax.Array, weights: jax.Array | None = None) -> jax.Array:
     """Mean Σ_c (p_c − 1[y = c])², between 0 and 2; for two classes mean (p₁ − y)², between 0 and 1.
 
@@ -124,6 +131,7 @@ class BrierParts(NamedTuple):
     within_bin: jax.Array
 
 
+@of_arrays(probs="n c", labels="n", weights="n")
 def brier_decomposition(
     probs: jax.Array, labels: jax.Array, weights: jax.Array | None = None, bins: int = BINS
 ) -> BrierParts:

@@ -9,6 +9,9 @@ import numpy as np
 from jax.scipy.special import ndtri
 from jax.scipy.stats import norm
 
+from credo.errors import InputError
+from credo.evaluation.metrics.arrays.border import of_arrays
+
 OVERSAMPLING = 8  # points of a quasi-random sample for each cell of an integral
 REACH = 8.0  # standard deviations beyond which a normal has no mass that counts
 
@@ -22,6 +25,15 @@ def mean_distance(shift: jax.Array, variance: jax.Array) -> jax.Array:
     return jnp.where(variance > 0, value, jnp.abs(shift))
 
 
+def _spread(stds: jax.Array, means: jax.Array) -> jax.Array:
+    """The standard deviation of each component, where there may be fewer that go for several."""
+    try:
+        return jnp.broadcast_to(jnp.asarray(stds), means.shape)
+    except ValueError as error:
+        raise InputError(f"stds {list(jnp.shape(stds))} do not fit the means {list(means.shape)}.") from error
+
+
+@of_arrays(means="m ...", stds="any", weights="m", targets="...")
 def crps_normal_mixture(means: jax.Array, stds: jax.Array, weights: jax.Array, targets: jax.Array) -> jax.Array:
     """Σ_i w_i A(y − m_i, s_i²) − ½ Σ_ij w_i w_j A(m_i − m_j, s_i² + s_j²): exact, in time K² and memory K.
 
@@ -41,7 +53,7 @@ def crps_normal_mixture(means: jax.Array, stds: jax.Array, weights: jax.Array, t
         0.2337
     """
     means, weights = jnp.asarray(means), jnp.asarray(weights)
-    variances = jnp.broadcast_to(jnp.asarray(stds) ** 2, means.shape)
+    variances = _spread(stds, means) ** 2
     column = weights.reshape(-1, *[1] * (means.ndim - 1))
 
     def pair(total: jax.Array, one: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[jax.Array, None]:
@@ -54,6 +66,7 @@ def crps_normal_mixture(means: jax.Array, stds: jax.Array, weights: jax.Array, t
     return near - 0.5 * apart
 
 
+@of_arrays(means="m ...", stds="any", weights="m", targets="...")
 def crps_normal_mixture_integral(
     means: jax.Array, stds: jax.Array, weights: jax.Array, targets: jax.Array, cells: int = 96
 ) -> jax.Array:
@@ -65,7 +78,7 @@ def crps_normal_mixture_integral(
     resampling, normals by a golden-ratio sequence).
     """
     means, weights = jnp.asarray(means), jnp.asarray(weights)
-    stds = jnp.broadcast_to(stds, means.shape)
+    stds = _spread(stds, means)
     column = weights.reshape(-1, *[1] * (means.ndim - 1))
 
     def average(values: jax.Array) -> jax.Array:
@@ -93,6 +106,7 @@ def crps_normal_mixture_integral(
     return average(mean_distance(targets - means, stds**2)) - (width * inside - square).sum(0)
 
 
+@of_arrays(draws="m ...", targets="...", weights="m")
 def crps_draws(draws: jax.Array, targets: jax.Array, weights: jax.Array | None = None, fair: bool = False) -> jax.Array:
     """Σ_i w_i |x_i − y| − ½ Σ_ij w_i w_j |x_i − x_j| of draws [M, …], in time M log M after sorting.
 
@@ -120,6 +134,7 @@ def crps_draws(draws: jax.Array, targets: jax.Array, weights: jax.Array | None =
     return jnp.tensordot(mass, jnp.abs(gaps), 1) - spread
 
 
+@of_arrays(first="m ...", second="k ...", targets="...")
 def crps_two_samples(first: jax.Array, second: jax.Array, targets: jax.Array) -> jax.Array:
     """Mean |x − y| over both samples − ½ (1/MN) Σ_ij |x_i − x'_j| of two independent samples [M, …] and [N, …].
 

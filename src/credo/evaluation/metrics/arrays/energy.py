@@ -3,7 +3,10 @@
 import jax
 import jax.numpy as jnp
 
+from credo.evaluation.metrics.arrays.border import of_arrays
 
+
+@of_arrays(draws="m n k", targets="n k", weights="m")
 def energy_draws(
     draws: jax.Array, targets: jax.Array, weights: jax.Array | None = None, fair: bool = False
 ) -> jax.Array:
@@ -35,6 +38,7 @@ def energy_draws(
     return near - 0.5 * apart / ((1 - (mass**2).sum()) if fair else 1)
 
 
+@of_arrays(first="m n k", second="l n k", targets="n k")
 def energy_two_samples(first: jax.Array, second: jax.Array, targets: jax.Array) -> jax.Array:
     """Mean ‖x − y‖ over both samples − ½ (1/MN) Σ_ij ‖x_i − x'_j‖ [n], without bias: see `crps_two_samples`.
 

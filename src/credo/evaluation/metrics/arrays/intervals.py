@@ -3,14 +3,17 @@
 import jax
 import jax.numpy as jnp
 
+from credo.evaluation.metrics.arrays.border import of_arrays
 from credo.evaluation.metrics.arrays.means import row_weights
 
 
+@of_arrays(low="...", high="...", targets="...")
 def covered(low: jax.Array, high: jax.Array, targets: jax.Array) -> jax.Array:
     """1 where low ≤ y ≤ high, else 0: its mean is the coverage."""
     return ((low <= targets) & (targets <= high)).astype(jnp.result_type(low, jnp.float32))
 
 
+@of_arrays(low="...", high="...", targets="...")
 def interval_score(low: jax.Array, high: jax.Array, targets: jax.Array, level: float = 0.9) -> jax.Array:
     """(u − l) + 2/α (l − y)₊ + 2/α (y − u)₊ with α = 1 − level: width, and a fine for what lies outside.
 
@@ -26,6 +29,7 @@ def interval_score(low: jax.Array, high: jax.Array, targets: jax.Array, level: f
     return high - low + 2 / (1 - level) * outside
 
 
+@of_arrays(low="n ...", high="n ...", weights="n")
 def pit_shares(low: jax.Array, high: jax.Array, weights: jax.Array | None = None, bins: int = 10) -> jax.Array:
     """The share of PIT values in each of `bins` equal bins, where a row's PIT is uniform on [low, high].
 

@@ -3,6 +3,8 @@
 import jax
 import jax.numpy as jnp
 
+from credo.evaluation.metrics.arrays.border import of_arrays
+
 
 def row_weights(weights: jax.Array | None, like: jax.Array) -> jax.Array:
     """The weights of rows [n]; 1 each where none are given."""
@@ -10,6 +12,7 @@ def row_weights(weights: jax.Array | None, like: jax.Array) -> jax.Array:
     return jnp.ones(like.shape[0], kind) if weights is None else jnp.asarray(weights, kind)
 
 
+@of_arrays(values="n ...", weights="n")
 def mean(values: jax.Array, weights: jax.Array | None = None) -> jax.Array:
     """Σ_n w_n v_n / Σ_n w_n, where a row with several entries counts as their plain mean.
 
@@ -25,6 +28,7 @@ def mean(values: jax.Array, weights: jax.Array | None = None) -> jax.Array:
     return weighted_sum(rows, weights) / weights.sum()
 
 
+@of_arrays(values="n ...", weights="n")
 def root_mean(values: jax.Array, weights: jax.Array | None = None) -> jax.Array:
     """The square root of `mean`: the RMSE of squared errors."""
     return jnp.sqrt(mean(values, weights))

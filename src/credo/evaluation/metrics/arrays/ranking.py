@@ -10,6 +10,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from credo.evaluation.metrics.arrays.border import of_arrays
 from credo.evaluation.metrics.arrays.means import row_weights, weighted_sum
 
 
@@ -28,6 +29,7 @@ def _groups(labels: jax.Array, weights: jax.Array | None, scores: jax.Array) -> 
     return jnp.where(positive, weights, 0), jnp.where(positive, 0, weights)
 
 
+@of_arrays(scores="n", labels="n", weights="n")
 def auroc(scores: jax.Array, labels: jax.Array, weights: jax.Array | None = None) -> jax.Array:
     """P(s₊ > s₋) + ½ P(s₊ = s₋) for a random positive and a random negative row; NaN where one group is empty.
 
@@ -44,6 +46,7 @@ def auroc(scores: jax.Array, labels: jax.Array, weights: jax.Array | None = None
     return (positive * 0.5 * (below + upto)).sum() / (positive.sum() * negative.sum())
 
 
+@of_arrays(scores="n", labels="n", weights="n")
 def aupr(scores: jax.Array, labels: jax.Array, weights: jax.Array | None = None) -> jax.Array:
     """Average precision Σ_i (R_i − R_{i−1}) P_i over thresholds; NaN where no row is positive.
 
@@ -67,6 +70,7 @@ def _passing(scores: jax.Array, positive: jax.Array, negative: jax.Array) -> tup
     return mass_below(-scores, positive)[1], mass_below(-scores, negative)[1]
 
 
+@of_arrays(scores="n", labels="n", weights="n")
 def tpr_at_fpr(
     scores: jax.Array, labels: jax.Array, weights: jax.Array | None = None, max_fpr: float = 0.05
 ) -> jax.Array:
@@ -88,6 +92,7 @@ def tpr_at_fpr(
     return jnp.where(negative.sum() > 0, rate, jnp.nan)
 
 
+@of_arrays(clean="n", weights="n")
 def threshold_at_fpr(clean: jax.Array, weights: jax.Array | None = None, max_fpr: float = 0.05) -> jax.Array:
     """The smallest clean score t such that at most a share `max_fpr` of clean scores lies above it.
 
@@ -112,6 +117,7 @@ class DetectionRates(NamedTuple):
     fpr: jax.Array
 
 
+@of_arrays(scores="n", labels="n", threshold="any", weights="n")
 def detection_rates(
     scores: jax.Array, labels: jax.Array, threshold: jax.Array | float, weights: jax.Array | None = None
 ) -> DetectionRates:
@@ -127,6 +133,7 @@ def detection_rates(
     return DetectionRates(*(weighted_sum(flagged, g) / g.sum() for g in _groups(labels, weights, scores)))
 
 
+@of_arrays(probs="n c", labels="n", weights="n")
 def one_vs_rest(
     function: Callable[..., jax.Array], probs: jax.Array, labels: jax.Array, weights: jax.Array | None = None
 ) -> jax.Array:

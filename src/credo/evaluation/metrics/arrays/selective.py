@@ -5,6 +5,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from credo.evaluation.metrics.arrays.border import of_arrays
 from credo.evaluation.metrics.arrays.means import row_weights, weighted_sum
 from credo.evaluation.metrics.arrays.ranking import mass_below
 
@@ -23,6 +24,7 @@ def _kept(losses: jax.Array, confidence: jax.Array, weights: jax.Array) -> tuple
     return mass, loss / jnp.where(mass > 0, mass, 1)
 
 
+@of_arrays(losses="n", confidence="n", weights="n")
 def risk_coverage(losses: jax.Array, confidence: jax.Array, weights: jax.Array | None = None) -> RiskCoverage:
     """The curve of (share kept, mean loss of what is kept) as the least confident rows are dropped, one point a row.
 
@@ -41,6 +43,7 @@ def risk_coverage(losses: jax.Array, confidence: jax.Array, weights: jax.Array |
     return RiskCoverage(mass[order] / weights.sum(), risk[order])
 
 
+@of_arrays(losses="n", confidence="n", weights="n")
 def aurc(losses: jax.Array, confidence: jax.Array, weights: jax.Array | None = None) -> jax.Array:
     """The area under the risk–coverage curve, Σ_i w_i risk(rows at least as confident as i) / Σ_i w_i.
 

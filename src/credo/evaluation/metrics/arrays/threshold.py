@@ -7,10 +7,12 @@ Arguments everywhere: `probs` [n] (of the positive class), `labels` [n] (true or
 import jax
 import jax.numpy as jnp
 
+from credo.evaluation.metrics.arrays.border import of_arrays
 from credo.evaluation.metrics.arrays.means import row_weights
 from credo.evaluation.metrics.arrays.ranking import mass_below
 
 
+@of_arrays(probs="n", weights="n")
 def best_threshold(probs: jax.Array, weights: jax.Array | None = None) -> jax.Array:
     """The probability t that maximises the expected F1 of the rows with p ≥ t, under the probabilities themselves.
 
@@ -31,6 +33,7 @@ def best_threshold(probs: jax.Array, weights: jax.Array | None = None) -> jax.Ar
     return probs[jnp.where(weights > 0, score, -1).argmax()]
 
 
+@of_arrays(probs="n", labels="n", weights="n", threshold="any")
 def recall(
     probs: jax.Array, labels: jax.Array, weights: jax.Array | None = None, threshold: float | None = None
 ) -> jax.Array:
@@ -46,6 +49,7 @@ def recall(
     return (weights * picked * positive).sum() / (weights * positive).sum()
 
 
+@of_arrays(probs="n", labels="n", weights="n", threshold="any")
 def precision(
     probs: jax.Array, labels: jax.Array, weights: jax.Array | None = None, threshold: float | None = None
 ) -> jax.Array:
@@ -61,6 +65,7 @@ def precision(
     return (weights * picked * positive).sum() / (weights * picked).sum()
 
 
+@of_arrays(probs="n", labels="n", weights="n")
 def lift(probs: jax.Array, labels: jax.Array, weights: jax.Array | None = None, share: float = 0.1) -> jax.Array:
     """How many times more frequent positive rows are among the `share` of rows with the largest p than among all.
 
