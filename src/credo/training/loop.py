@@ -27,6 +27,7 @@ from credo.training.placement import Placement, device_room
 from credo.training.progress import Progress
 from credo.training.record import Record
 from credo.training.source import Source
+from credo.training.starts import start_members
 
 BLOCK_SECONDS = 0.3  # aim of one block: progress moves and Ctrl-C answers within about this time
 RETRIES = 8
@@ -44,27 +45,6 @@ class Event(NamedTuple):
     steps: int
     metrics: dict[str, float]
     seconds: float
-
-
-@jax.jit
-def start_members(
-    method: Method, model: Model, keys: jax.Array, batch: Batch, start: Any, left_out: Any = None
-) -> Carry:
-    """Every member before its first step; `start` (Variables or a posterior) and the rows that are left out have the
-    member axis, or are None."""
-
-    def start_one(member: tuple[jax.Array, Any, Any]) -> Carry:
-        key, start, left_out = member
-        visible = batch.without(left_out)
-        key_init, key_method, key_run = jax.random.split(jax.random.wrap_key_data(key), 3)
-        if start is None or isinstance(start, Variables):
-            variables = model.init(key_init, visible) if start is None else start
-            state = method.init(key_method, model, variables, visible)
-        else:
-            state = method.init_from(key_method, model, start, visible)
-        return Carry(jax.random.key_data(key_run), state, left_out)
-
-    return jax.lax.map(start_one, (keys, start, left_out))
 
 
 @jax.jit

@@ -5,12 +5,14 @@ from typing import Any
 import jax
 import numpy as np
 
+from credo.core.batch import Batch
 from credo.core.capabilities import CentredPosterior, PretrainedNetwork, ask, capability
 from credo.core.method import Method
 from credo.core.model import Model
 from credo.core.network import Variables
 from credo.core.posterior import Posterior
 from credo.errors import InputError, Refusal
+from credo.training.block import Carry
 from credo.training.placement import Placement
 
 
@@ -49,3 +51,24 @@ def start_values(start: Any, by_member: bool, first: Method, method: Method, mod
         raise InputError(f"The start has {count} members but the method has {placement.members}; they must agree.")
     index = np.minimum(np.arange(placement.padded), count - 1)
     return jax.tree.map(lambda x: np.asarray(x)[index], starts)
+
+
+@jax.jit
+def start_members(
+    method: Method, model: Model, keys: jax.Array, batch: Batch, start: Any, left_out: Any = None
+) -> Carry:
+    """Every member before its first step; `start` (Variables or a posterior) and the rows that are left out have the
+    member axis, or are None."""
+
+    def start_one(member: tuple[jax.Array, Any, Any]) -> Carry:
+        key, start, left_out = member
+        visible = batch.without(left_out)
+        key_init, key_method, key_run = jax.random.split(jax.random.wrap_key_data(key), 3)
+        if start is None or isinstance(start, Variables):
+            variables = model.init(key_init, visible) if start is None else start
+            state = method.init(key_method, model, variables, visible)
+        else:
+            state = method.init_from(key_method, model, start, visible)
+        return Carry(jax.random.key_data(key_run), state, left_out)
+
+    return jax.lax.map(start_one, (keys, start, left_out))
