@@ -13,7 +13,10 @@ import credo
 import credo.errors
 from credo.methods.combine import stages
 from credo.registry import METHODS, ROWS, build_method, find
+from credo.training.arguments import numbers, precision
 from credo.training.config import plain
+from credo.training.source import Source
+from credo.training.starts import start_members
 from oracles import coefficients, first_of_each_claim, linear
 
 PROBLEM = linear()
@@ -207,6 +210,19 @@ def test_same_key_same_numbers_and_a_second_fit_compiles_nothing(row):
     before = COMPILING.programs
     credo.fit(jax.random.key(4), changed.model(), data, method, **length(row) | {"steps": SHORT})
     assert COMPILING.programs == before, f"{COMPILING.programs - before} programs compiled on a repeated fit"
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_a_block_gives_back_the_types_it_was_given(row):
+    """Else every phase is compiled twice: states that begin with JAX's weak types did that."""
+    method = quick(row)
+    for part in stages(method):
+        prepared, _ = part.prepare(PROBLEM.model())
+        keys = jax.random.key_data(jax.random.split(jax.random.key(0), method.members))
+        batch = Source(prepared, (PROBLEM.inputs, PROBLEM.targets)).on_device()
+        with precision(part):
+            carry = start_members.eval_shape(numbers(part), numbers(prepared), keys, batch, None)
+        assert not any(x.weak_type for x in jax.tree.leaves(carry)), type(part).__name__
 
 
 @pytest.mark.full

@@ -71,4 +71,9 @@ def start_members(
             state = method.init_from(key_method, model, start, visible)
         return Carry(jax.random.key_data(key_run), state, left_out)
 
-    return jax.lax.map(start_one, (keys, start, left_out))
+    return _strongly_typed(jax.lax.map(start_one, (keys, start, left_out)))
+
+
+def _strongly_typed(tree: Any) -> Any:
+    """The same arrays without weak types: a block returns strong ones, so a weak start would compile it twice."""
+    return jax.tree.map(lambda x: jax.lax.convert_element_type(x, x.dtype) if x.weak_type else x, tree)
