@@ -324,3 +324,10 @@ def test_integers_of_64_bits_do_not_wrap_around():
     np.testing.assert_allclose(arrays.mean(values.tolist()), 5e9, rtol=1e-6)
     np.testing.assert_array_equal(arrays.covered(values, values + 1, values), [1, 1])
     np.testing.assert_array_equal(arrays.interval_score(values, values + 2, values + 1), [2, 2])
+
+
+@pytest.mark.filterwarnings("error")
+def test_doubles_of_numpy_are_taken_without_a_warning():
+    probs, labels = np.array([[0.2, 0.8], [0.7, 0.3]]), np.array([1, 0])
+    for name in ("ece", "classwise_ece", "brier", "brier_decomposition"):
+        assert all(np.isfinite(part) for part in jax.tree.leaves(getattr(arrays, name)(probs, labels)))

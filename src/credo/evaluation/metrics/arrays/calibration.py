@@ -18,7 +18,7 @@ BINS = 15
 @of_arrays(probs="n c", labels="n")
 def hits(probs: jax.Array, labels: jax.Array) -> jax.Array:
     """1 where the most probable class (the first of equals) is the right one."""
-    return (probs.argmax(-1) == labels).astype(probs.dtype)
+    return (probs.argmax(-1) == labels).astype(jnp.result_type(probs))
 
 
 def equal_width(values: jax.Array, bins: int) -> jax.Array:
@@ -90,7 +90,7 @@ def classwise_ece(probs: jax.Array, labels: jax.Array, weights: jax.Array | None
     classes = jnp.arange(probs.shape[-1])
 
     def one(column: jax.Array, index: jax.Array) -> jax.Array:
-        return gap(column, (labels == index).astype(probs.dtype), weights, equal_width(column, bins), bins)
+        return gap(column, (labels == index).astype(jnp.result_type(probs)), weights, equal_width(column, bins), bins)
 
     return jax.vmap(one, (1, 0))(probs, classes).mean()
 
@@ -98,7 +98,9 @@ def classwise_ece(probs: jax.Array, labels: jax.Array, weights: jax.Array | None
 @of_arrays(probs="n c", labels="n")
 def brier_terms(probs: jax.Array, labels: jax.Array) -> jax.Array:
     """The Brier score of each row [n]: Σ_c (p_c − 1[y = c])², halved for two classes, where it is (p₁ − y)²."""
-    return _scale(probs) * ((probs - jax.nn.one_hot(labels, probs.shape[-1], dtype=probs.dtype)) ** 2).sum(-1)
+    return _scale(probs) * ((probs - jax.nn.one_hot(labels, probs.shape[-1], dtype=jnp.result_type(probs))) ** 2).sum(
+        -1
+    )
 
 
 @of_arrays(probs="n c", labels="n", weights="n")
@@ -156,7 +158,7 @@ def brier_decomposition(
     share = weights / weights.sum()
 
     def one(forecast: jax.Array, index: jax.Array) -> tuple[jax.Array, ...]:
-        outcome = (labels == index).astype(probs.dtype)
+        outcome = (labels == index).astype(jnp.result_type(probs))
         bin_index = equal_width(forecast, bins)
         mass, forecasts, outcomes = (
             jax.ops.segment_sum(share * x, bin_index, bins) for x in (jnp.ones_like(share), forecast, outcome)
