@@ -34,6 +34,7 @@ from credo.tables.model import num_parameters
 from credo.tables.prepare import check_duration
 from credo.tables.read import parse
 from credo.tables.read.source import read_source
+from credo.tables.vectors import takes_codes, with_vectors
 from credo.training.clock import COMPILING
 from credo.training.fit import Fit
 from credo.training.warn import unwarned, warn
@@ -109,7 +110,8 @@ class BayesianEstimator(BaseEstimator):
         if isinstance(X, np.ndarray):
             return X
         names = target.names if isinstance(target, RegressionTarget) else (target.name,)
-        columns, notes = learn_inputs(X, names, None if (weight == 1).all() else weight)
+        codes = takes_codes(self.method, self.network)
+        columns, notes = learn_inputs(X, names, None if (weight == 1).all() else weight, codes)
         self.encoder_ = TableEncoder(columns, target, "auto", None, notes)
         return self.encoder_.inputs(X)
 
@@ -155,11 +157,16 @@ class BayesianEstimator(BaseEstimator):
             heads = {"regression": 2 * outputs, "multiclass": outputs}.get(task, 1)
             size = num_parameters(make_network(self.network), features, heads)
         fixed = not (self.network is None or isinstance(self.network, str | list | tuple))
-        return Case(task, data, features, outputs, self._model_of, size, fixed_outputs=fixed, looks=False)
+        levels = () if self.encoder_ is None else self.encoder_.levels
+        return Case(
+            task, data, features, outputs, self._model_of, size, fixed_outputs=fixed, looks=False, levels=levels
+        )
 
     def _model_of(self, method: Any, network: Any, options: dict[str, Any]) -> Model:
         built = make_network(network, method)
         prior = make_prior(options.get("prior"), self._kind, method, built)
+        if self.encoder_ is not None:
+            built, prior = with_vectors(built, prior, self.encoder_)
         return Model(built, prior, self._likelihood(options.get("likelihood"), method), 1.0, None)
 
     def _likelihood(self, likelihood: Any, method: Any) -> Likelihood:

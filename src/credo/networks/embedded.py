@@ -25,8 +25,8 @@ from credo.errors import InputError
 
 MOST_LEVELS = 2**24 - 1  # whole numbers that single precision holds exactly
 MOST_INDICATORS = 2_000  # levels of a table that curvature sees as a dense layer of indicators
-WIDTH = 2  # of vectors: levels then differ in an effect of their own and in how they change that of others
-START = 0.1  # standard deviation of the vectors at the start
+WIDTH = 3  # of vectors: an effect of the level, and how it changes those of two other features
+SPREAD = 0.1  # standard deviation of the vectors at the start
 
 
 @struct
@@ -59,7 +59,7 @@ class Embedded(Wrapper):
         key, *keys = jax.random.split(key, 1 + len(self.columns))
         tables = {}
         for i, (k, (_, levels), width) in enumerate(zip(keys, self.columns, self.widths)):
-            tables[name_of(i)] = {"table": START * jax.random.normal(k, (levels + 1, width), "float32")}
+            tables[name_of(i)] = {"table": SPREAD * jax.random.normal(k, (levels + 1, width), "float32")}
         inner = self.network.init(key, self.embed(tables, inputs), num_outputs)
         if not isinstance(inner.params, dict) or tables.keys() & inner.params.keys():
             raise InputError("embedded takes a network whose parameters are a dict without tables of its own.")
@@ -146,7 +146,7 @@ class Embedded(Wrapper):
     def codes(self, inputs: jax.Array, column: int) -> jax.Array:
         """The rows of a column's table [n]; codes that are no level get the last one."""
         index, levels = self.columns[column]
-        codes = inputs[:, index].astype(jnp.int32)
+        codes = jnp.round(inputs[:, index]).astype(jnp.int32)
         return jnp.where((codes >= 0) & (codes < levels), codes, levels)
 
     def _numbers(self, inputs: jax.Array) -> list[jax.Array]:

@@ -14,7 +14,7 @@ from credo.report.run import RunData
 from credo.report.words import number, percent
 from credo.tables.columns.shown import shown_inputs
 from credo.tables.effects import effect_key, table_effects
-from credo.tables.encode.columns import CategoryColumn, DateColumn
+from credo.tables.encode.columns import CategoryColumn, CodeColumn, DateColumn
 from credo.tables.encode.encoder import TableEncoder
 from credo.tables.read.parse import listed
 
@@ -141,7 +141,11 @@ def left_out(effects: Effects, encoder: TableEncoder) -> list[str]:
             f"Of {len(effects.names)} inputs the {MOST_PANELS} strongest are drawn; left out are {listed(rest)}, of "
             f"strength {number(strongest)} at most, which the table has too."
         )
-    many = [c.name for c in encoder.columns if isinstance(c, CategoryColumn) and len(c.categories) > MOST_LABELS]
+    many = [
+        c.name
+        for c in encoder.columns
+        if isinstance(c, CategoryColumn | CodeColumn) and len(c.categories) > MOST_LABELS
+    ]
     drawn = [name for name in many if name in effects.order[:MOST_PANELS]]
     if drawn:
         sentences.append(f"Of {listed(drawn)} the {MOST_LABELS} commonest categories are drawn.")

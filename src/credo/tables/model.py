@@ -22,6 +22,7 @@ from credo.likelihoods.positive import PositiveOutput
 from credo.registry import LIKELIHOODS, NETWORKS, PRIORS, TASKS, did_you_mean, find, likelihoods_of
 from credo.tables.encode.encoder import TableEncoder
 from credo.tables.read import parse
+from credo.tables.vectors import with_vectors
 from credo.tables.words import built, name_and_rest, parts
 
 METHOD = "bayes_by_backprop"
@@ -184,9 +185,9 @@ def table_model(
     if not isinstance(temperature, int | float) or not 0 < temperature < math.inf:
         raise InputError(f"temperature must be a positive number, got {temperature!r}.")
     net = parse_network(usual.network if network is None else network)
+    prior = parse_prior(options["prior"]) if "prior" in options else default_prior(encoder.task, method, net)
     return Model(
-        net,
-        parse_prior(options["prior"]) if "prior" in options else default_prior(encoder.task, method, net),
+        *with_vectors(net, prior, encoder),
         _likelihood(encoder, options.get("likelihood"), options.get("noise")),
         float(temperature),
         None,

@@ -25,6 +25,7 @@ from credo.tables.read import parse
 from credo.tables.read.source import read_source
 from credo.tables.rows.copies import copies_note, copies_of
 from credo.tables.rows.splits import split_rows
+from credo.tables.vectors import takes_codes
 from credo.training.budget import seconds
 from credo.training.clock import COMPILING
 
@@ -68,7 +69,8 @@ def prepare(job: Job, table: Any, say: Callable[[str], Any]) -> Prepared:
     train = frame.iloc[train_rows]
     exact = job.task if job.task in ("binary", "multiclass") else task
     aside += () if job.split_by is None else (job.split_by,)
-    encoder = TableEncoder.learn(train, target, exact, job.missing, job.weights, ignore=aside)
+    codes = takes_codes(job.method, job.network)
+    encoder = TableEncoder.learn(train, target, exact, job.missing, job.weights, aside, codes)
     arrays = encoder.arrays(train)
     groups = _groups(frame, job)
     own = None if groups is None else groups[train_rows[arrays.rows]]

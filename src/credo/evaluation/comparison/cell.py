@@ -24,6 +24,7 @@ from credo.tables.auto.resolution import resolve
 from credo.tables.encode.encoder import TableEncoder
 from credo.tables.encode.scale import on_scale, true_targets
 from credo.tables.encode.unseen import predict_unseen, settled
+from credo.tables.vectors import takes_codes
 from credo.training.clock import COMPILING
 from credo.training.interrupt import part_of_more
 from credo.training.warn import unwarned
@@ -52,7 +53,8 @@ def run_cell(
     """
     began = time.perf_counter()
     begun = began, COMPILING.seconds
-    encoder, train, held_out = encode_fold(frame, rows, how)
+    codes = name not in BASELINES and takes_codes(name, how["network"])
+    encoder, train, held_out = encode_fold(frame, rows, how, codes)
     groups = None if how.get("groups") is None else how["groups"][rows[0]][train.rows]
     try:
         if name in BASELINES:

@@ -67,11 +67,12 @@ def _codes(frame: pd.DataFrame, name: str, purpose: str, advice: str) -> np.ndar
 
 
 def encode_fold(
-    frame: pd.DataFrame, rows: tuple[np.ndarray, np.ndarray], how: dict[str, Any]
+    frame: pd.DataFrame, rows: tuple[np.ndarray, np.ndarray], how: dict[str, Any], codes: bool = False
 ) -> tuple[TableEncoder, Arrays, Arrays]:
-    """What a fold's training rows teach about the table, and its training and held-out rows as arrays."""
+    """What a fold's training rows teach about the table, and its training and held-out rows as arrays; with `codes`,
+    many categories are codes."""
     train, held = (frame.iloc[part] for part in rows)
-    encoder = TableEncoder.learn(train, how["target"], how["task"], how["missing"])
+    encoder = TableEncoder.learn(train, how["target"], how["task"], how["missing"], codes=codes)
     return encoder, encoder.arrays(train), encoder.arrays(held, unseen="zeros")
 
 

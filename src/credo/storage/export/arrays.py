@@ -12,7 +12,7 @@ from credo.core.tree import by_paths
 from credo.core.typing import PyTree
 from credo.errors import Refusal
 from credo.likelihoods.calibrated import Corrected
-from credo.networks import MLP, Shallow
+from credo.networks import MLP, Embedded, Shallow
 from credo.posteriors import Stacked
 from credo.registry import LIKELIHOODS
 from credo.storage.export.draws import make_draws
@@ -69,7 +69,12 @@ def _numbers(posterior: Any, model: Model, key: jax.Array, num: int | None) -> t
 
 
 def _network(model: Model) -> dict[str, Any]:
-    network: Any = model.network
+    return _described(model.network)
+
+
+def _described(network: Any) -> dict[str, Any]:
+    if type(network) is Embedded:
+        return _described(network.network) | {"codes": [list(column) for column in network.columns]}
     if type(network) is MLP:
         return {"name": "mlp", "layers": network.layers(), "activation": network.activation}
     if type(network) is Shallow:

@@ -36,6 +36,7 @@ class Case(NamedTuple):
         fixed_outputs: the network has as many outputs as it has; with a share of wrong labels two classes need two.
         looks: a pilot looks at the error bars of a prior that was named, too.
         likelihoods: in words, that the values of the target suggest beside the usual one.
+        levels: how many codes each column of codes has; a network learns a vector for each.
     """
 
     task: str
@@ -48,6 +49,7 @@ class Case(NamedTuple):
     fixed_outputs: bool = False
     looks: bool = True
     likelihoods: tuple[str, ...] = ()
+    levels: tuple[int, ...] = ()
 
     @property
     def can_be_held_out(self) -> bool:
@@ -58,7 +60,7 @@ class Case(NamedTuple):
         """The choice by the size of the data, for so many seconds."""
         found = rules.choose(
             self.task, len(self.data[1]), self.features, outputs=self.outputs, network=network_words(network),
-            parameters=self.parameters, seconds=allowed, speed=speed,
+            parameters=self.parameters, seconds=allowed, speed=speed, levels=self.levels,
         )  # fmt: skip
         return found if self.can_be_held_out else found._replace(rivals=())
 
@@ -72,7 +74,15 @@ def of_table(encoder: TableEncoder, data: Any) -> Case:
 
     outputs = len(encoder.classes or ()) or targets
     likelihoods = _suggested(encoder, np.asarray(data[1]))
-    return Case(encoder.task, data[:3], len(encoder.feature_names), outputs, model_of, likelihoods=likelihoods)
+    return Case(
+        encoder.task,
+        data[:3],
+        len(encoder.feature_names),
+        outputs,
+        model_of,
+        likelihoods=likelihoods,
+        levels=encoder.levels,
+    )
 
 
 def _suggested(encoder: TableEncoder, targets: np.ndarray) -> tuple[str, ...]:

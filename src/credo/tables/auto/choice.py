@@ -39,6 +39,7 @@ ROBUST = "heteroscedastic_t:0.01"
 SCALES, CLASS_SCALES = (1.0, 3.0), (1.0, 4.0)
 # The network of chains for classes, and the likelihood that competes where some labels may be wrong.
 CLASSES = ("mlp:16,16:tanh", "mislabelled")
+LOOKED_UP = 8  # numbers of vectors of categories that take as long as a weight
 LEAST_ROWS, PILOT_ROWS = 60, 5_000
 
 
@@ -97,6 +98,7 @@ def choose(
     outputs: int = 1,
     network: str | None = None,
     parameters: int | None = None,
+    levels: tuple[int, ...] = (),
     seconds: float | None = None,
     device: str | None = None,
     speed: Speed | None = None,
@@ -115,6 +117,7 @@ def choose(
         outputs: targets, or classes.
         network: in words, where it is given.
         parameters: of that network, where it has no words.
+        levels: how many codes each of the features that are codes has.
         seconds: for everything; None plans for about a minute by rule, the same on every machine.
         device: "cpu", "gpu" or "tpu"; None is where JAX runs.
         speed: of gradients of 8 chains, where it was measured; None is by rule.
@@ -130,7 +133,7 @@ def choose(
     device = device_of(device)
     options: dict[str, Any] = {"likelihood": ROBUST} if task == "regression" else {}
     deep = deep_network(task)
-    size = parameters or count(network or deep, task, features, outputs)
+    size = parameters or count(network or deep, task, features, outputs, levels)
     speed = speed or Speed.by_rule(rows, size, device, CHAINS)
     place = {"cpu": "a processor", "gpu": "a GPU", "tpu": "a TPU"}[device]
     of = f"{rows:,} rows of {features:,} inputs and {size:,} parameters"
@@ -146,7 +149,7 @@ def choose(
         )  # fmt: skip
     allowed = SECONDS if seconds is None else seconds
     small = rows < SMALL or allowed < SECONDS / 2
-    size = parameters or count(network or (deep if small else WIDE), task, features, outputs)
+    size = parameters or count(network or (deep if small else WIDE), task, features, outputs, levels)
     members = SMALL_MEMBERS if small else MEMBERS
     batch = min(BATCH if rows < 50_000 else 4 * BATCH, rows)
     each = members * (OVERHEAD[device] + batch * size / (BATCHES * RATES[device]))
@@ -241,17 +244,21 @@ def _rivals(task: str) -> tuple[dict[str, Any], ...]:
     return priors if scales is SCALES else (*priors, priors[-1] | {"likelihood": CLASSES[1]})
 
 
-def count(network: str, task: str, features: int, outputs: int = 1) -> int:
-    """Parameters of a network in words, on so many inputs.
+def count(network: str, task: str, features: int, outputs: int = 1, levels: tuple[int, ...] = ()) -> int:
+    """Parameters of a network in words, on so many inputs, of which some are codes of so many levels.
+
+    A vector is looked up, and only its optimiser takes time: its numbers count an eighth of those of a kernel.
 
     Example:
         >>> count("mlp:50", "count", 3)
         251
     """
+    from credo.networks.embedded import WIDTH
     from credo.tables.model import num_parameters, parse_network
 
     heads = {"regression": 2 * outputs, "multiclass": outputs}.get(task, 1)
-    return num_parameters(parse_network(network), features, heads)
+    tables = sum(WIDTH * (1 + each) for each in levels) // LOOKED_UP
+    return num_parameters(parse_network(network), features + (WIDTH - 1) * len(levels), heads) + tables
 
 
 def device_of(device: str | None = None) -> str:

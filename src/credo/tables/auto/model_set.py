@@ -54,6 +54,7 @@ def model_set(
     *,
     outputs: int = 1,
     likelihoods: tuple[str, ...] = (),
+    levels: tuple[int, ...] = (),
     seconds: float | None = None,
     speed: Callable[[str], Speed] | None = None,
     device: str | None = None,
@@ -64,6 +65,7 @@ def model_set(
         task: "regression", "binary", "multiclass" or "count".
         rows, features, outputs: as for `choose`.
         likelihoods: in words, that the target's values suggest beside the usual one.
+        levels: as for `choose`; a process has no vectors for them.
         seconds: for all of them; None plans by rule, the same on every machine.
         speed: of chains of a network in words, where it was measured; None is by rule.
         device: as for `choose`.
@@ -74,11 +76,13 @@ def model_set(
     """
     device = device_of(device)
     parts = list(_parts(task, rows, features, outputs, likelihoods))
+    parts = [part for part in parts if not (levels and part.method == "infinite_width")]
     total = BEST_SECONDS if seconds is None else seconds
     while parts:
         whole = sum(part.share for part in parts)
         fitted = [
-            _to_length(part, total * part.share / whole, task, rows, features, outputs, device, speed) for part in parts
+            _to_length(part, total * part.share / whole, task, rows, features, outputs, levels, device, speed)
+            for part in parts
         ]
         planned = tuple(part for part in fitted if part is not None)
         if len(planned) == len(parts):
@@ -120,6 +124,7 @@ def _to_length(
     rows: int,
     features: int,
     outputs: int,
+    levels: tuple[int, ...],
     device: str,
     speed: Callable[[str], Speed] | None,
 ) -> ModelPlan | None:
@@ -127,7 +132,7 @@ def _to_length(
     batch = min(BATCH, rows)
     if part.method == "infinite_width":
         return part
-    size = count(part.network, task, features, outputs)
+    size = count(part.network, task, features, outputs, levels)
     if part.method == "deep_ensemble":
         step = FOLDS * (OVERHEAD[device] + batch * size / (BATCHES * RATES[device]))
         steps = int(min(ENSEMBLE_STEPS, seconds / step))

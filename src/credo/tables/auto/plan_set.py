@@ -37,8 +37,8 @@ def plan_set(
             speed = lambda network: pace  # noqa: E731  # all chains have the one network
         allowed = left_of(budget, *begun)
     parts = model_set(
-        case.task, rows, case.features, outputs=case.outputs, likelihoods=case.likelihoods, seconds=allowed,
-        speed=speed,
+        case.task, rows, case.features, outputs=case.outputs, likelihoods=case.likelihoods, levels=case.levels,
+        seconds=allowed, speed=speed,
     )  # fmt: skip
     if parts and announce is not None:
         announce(BEST_SECONDS if budget is None else seconds(budget))

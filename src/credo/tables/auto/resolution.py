@@ -155,7 +155,9 @@ def _chosen(
 
     choice = case.choose(network, allowed)
     deep = rules.deep_network(case.task)
-    parameters = case.parameters or rules.count(network_words(network) or deep, case.task, case.features)
+    parameters = case.parameters or rules.count(
+        network_words(network) or deep, case.task, case.features, levels=case.levels
+    )
     if measure and case.simple and rules.worth_measuring(choice, rows, parameters, allowed, announce is not None):
         from credo.tables.auto.probe import measured
 

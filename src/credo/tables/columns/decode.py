@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from credo.tables.encode.categories import CategoryColumn
-from credo.tables.encode.columns import BooleanColumn, Column, DateColumn, NumericColumn
+from credo.tables.encode.columns import BooleanColumn, CodeColumn, Column, DateColumn, NumericColumn
 from credo.tables.encode.encoder import TableEncoder
 
 OTHER = "other"
@@ -54,6 +54,8 @@ def decode(column: Column, features: Any) -> np.ndarray:
     features = np.asarray(features, np.float64)
     if isinstance(column, CategoryColumn):
         return _category(column, features)
+    if isinstance(column, CodeColumn):
+        return _code(column, features)
     missing = features[:, -1] > 0.5 if column.indicator else np.isnan(features[:, 0])
     if isinstance(column, BooleanColumn):
         values = np.where(features[:, 0] > 0, "True", "False").astype(object)
@@ -103,6 +105,15 @@ def _category(column: CategoryColumn, features: np.ndarray) -> np.ndarray:
         absent |= features[:, -1] > 0.5
     values[absent] = None
     return values
+
+
+def _code(column: CodeColumn, features: np.ndarray) -> np.ndarray:
+    codes = np.round(np.where(np.isnan(features[:, 0]), column.levels, features[:, 0])).astype(int)
+    known = (codes >= 0) & (codes < len(column.categories))
+    if column.indicator:
+        known &= features[:, -1] <= 0.5
+    values = np.array([*column.categories, None], dtype=object)[np.where(known, codes, -1)]
+    return np.asarray(values)
 
 
 def _date(column: DateColumn, features: np.ndarray, missing: np.ndarray) -> np.ndarray:

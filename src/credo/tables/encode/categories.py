@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -98,7 +98,7 @@ def check_categories(categories: tuple[str, ...], shares: tuple[float, ...]) -> 
         raise ValueError("has shares that are not those of its categories")
 
 
-def refuse_unseen(column: CategoryColumn, series: pd.Series, codes: np.ndarray, unknown: list[bool]) -> None:
+def refuse_unseen(column: Any, series: pd.Series, codes: np.ndarray, unknown: list[bool]) -> None:
     """Raise `InputError` at the first cell whose category is unknown."""
     bad = np.array([*unknown, False])[codes]
     if bad.any():

@@ -16,6 +16,7 @@ import numpy as np
 from credo.errors import InputError
 from credo.tables.encode import config, features, weighted
 from credo.tables.encode.categories import CategoryColumn as CategoryColumn
+from credo.tables.encode.codes import CodeColumn as CodeColumn
 from credo.tables.encode.gaps import check_spread, gaps_of, gaps_when_learning, indicator_name, spread_of, write_gaps
 from credo.tables.encode.levels import spread_values
 from credo.tables.read import number_forms, parse
@@ -23,6 +24,7 @@ from credo.tables.read import number_forms, parse
 if TYPE_CHECKING:
     import pandas as pd
 
+MOST_ONE_HOT = 16  # categories that have a feature each; more have a code
 SKEWED = 1.0  # skewness of a normal distribution is 0, of an exponential one 2
 
 
@@ -216,14 +218,25 @@ class DateColumn(Valued):
 
 
 KINDS: dict[str, type[Any]] = {
-    encoder.kind: encoder for encoder in (NumericColumn, BooleanColumn, CategoryColumn, DateColumn)
+    encoder.kind: encoder for encoder in (NumericColumn, BooleanColumn, CategoryColumn, CodeColumn, DateColumn)
 }
 
 
 def learn_column(
-    kind: str, series: pd.Series, weights: np.ndarray | None, missing: str, form: str | None = None
+    kind: str,
+    series: pd.Series,
+    weights: np.ndarray | None,
+    missing: str,
+    form: str | None = None,
+    codes: bool = False,
+    outcome: np.ndarray | None = None,
 ) -> Column | None:
-    """Learn the encoder of one column from its training rows; None if nothing varies."""
+    """Learn the encoder of one column from its training rows; None if nothing varies.
+
+    With `codes` more than `MOST_ONE_HOT` categories become codes; `outcome` is that of `CodeColumn.learn`.
+    """
+    if kind == "category" and codes and len(parse.text_keys(series)[1]) > MOST_ONE_HOT:
+        return CodeColumn.learn(series, weights, missing, outcome)
     learn: Callable[..., Any] = KINDS[kind].learn
     column = learn(series, weights, missing, form) if kind in ("date", "numeric") else learn(series, weights, missing)
     if missing == "auto" and isinstance(column, Valued) and not column.indicator:

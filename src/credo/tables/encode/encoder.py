@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from credo.errors import ArtifactError, InputError
-from credo.tables.encode.columns import Column, DateColumn, NumericColumn, column_from_config
+from credo.tables.encode.columns import CodeColumn, Column, DateColumn, NumericColumn, column_from_config
 from credo.tables.encode.config import check_names, checked, to_plain
 from credo.tables.encode.gaps import MISSING
 from credo.tables.encode.learning import learn_parts, plain_target, read_weights, target_names
@@ -62,6 +62,7 @@ class TableEncoder:
         missing: str = "error",
         weights: str | None = None,
         ignore: Iterable[str] = (),
+        codes: bool = False,
     ) -> TableEncoder:
         """Learn the encoding from training rows.
 
@@ -75,10 +76,12 @@ class TableEncoder:
                 never filled in: its row is left out.
             weights: a column of weights; a weight of 2 counts as two rows, rows of weight 0 are left out.
             ignore: columns that are neither inputs nor targets.
+            codes: a column of many categories becomes one feature, a code, for networks that know them
+                (`credo.networks.embedded`); else one feature for each of the common ones.
         """
         frame = parse.named_frame(frame)
         names = target_names(target)
-        columns, encoder, notes = learn_parts(frame, names, task, missing, weights, ignore)
+        columns, encoder, notes = learn_parts(frame, names, task, missing, weights, ignore, codes)
         return cls(columns, encoder, missing, weights, notes)
 
     @property
@@ -110,6 +113,20 @@ class TableEncoder:
     def feature_names(self) -> tuple[str, ...]:
         """The names of the input features, in order."""
         return tuple(name for column in self.columns for name in column.names)
+
+    @property
+    def codes(self) -> tuple[tuple[int, int], ...]:
+        """Place and number of levels of each feature that is a code."""
+        found, place = [], 0
+        for column in self.columns:
+            found += [(place, column.levels)] if isinstance(column, CodeColumn) else []
+            place += len(column.names)
+        return tuple(found)
+
+    @property
+    def levels(self) -> tuple[int, ...]:
+        """How many levels each feature that is a code has."""
+        return tuple(levels for _, levels in self.codes)
 
     @property
     def target_shift(self) -> np.ndarray:

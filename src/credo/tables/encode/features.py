@@ -43,6 +43,11 @@ def no_category(own: np.ndarray, count: int, indicator: bool, fill: str | None) 
     return np.asarray(own)[:, [*range(count), -1][:used]].sum(axis=1) == 0.0
 
 
+def beyond(own: np.ndarray, levels: int) -> np.ndarray:
+    """Which rows of features [n, features], of which the first is a code, have none of so many levels."""
+    return np.asarray(np.asarray(own)[:, 0] >= levels)  # a gap is NaN, and not beyond
+
+
 def _meaning(text: str) -> str:
     try:
         return text_key(float(text))

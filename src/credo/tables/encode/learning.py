@@ -29,8 +29,10 @@ def learn_parts(
     missing: str,
     weights: str | None,
     ignore: Iterable[str],
+    codes: bool = False,
 ) -> Parts:
-    """Return the column encoders, the target encoder and the notes that training rows lead to."""
+    """Return the column encoders, the target encoder and the notes that training rows lead to; with `codes`, many
+    categories become codes."""
     if missing not in MISSING:
         raise InputError(f"Unknown choice '{missing}' for --missing; use auto, error, drop or impute.")
     aside = _set_aside(frame, names, weights, ignore)
@@ -51,12 +53,13 @@ def learn_parts(
     exact = task if task in ("binary", "multiclass") else chosen
     target = learn_target(frame.loc[keep, list(names)], names, exact, kept_mass)
     notes += target.notes(frame.loc[keep, list(names)]) if isinstance(target, RegressionTarget) else []
-    columns = _learn_columns(frame, keep, found, kept_mass, missing, notes, names)
+    outcome = _outcome(target, frame, keep) if codes else None
+    columns = _learn_columns(frame, keep, found, kept_mass, missing, notes, names, codes, outcome)
     return columns, target, notes
 
 
 def learn_inputs(
-    frame: pd.DataFrame, names: Iterable[str], weights: np.ndarray | None = None
+    frame: pd.DataFrame, names: Iterable[str], weights: np.ndarray | None = None, codes: bool = False
 ) -> tuple[tuple[Column, ...], list[str]]:
     """Return the column encoders and the notes of a table of inputs alone, whose cells may be missing.
 
@@ -64,11 +67,12 @@ def learn_inputs(
         frame: the inputs of the training rows.
         names: of the targets, which are not in the table.
         weights: of the rows, all above 0; None: all the same.
+        codes: many categories become codes.
     """
     notes: list[str] = []
     keep = np.ones(len(frame), bool)
     found = _find_kinds(frame, keep, set(), notes)
-    return _learn_columns(frame, keep, found, weights, "auto", notes, names), notes
+    return _learn_columns(frame, keep, found, weights, "auto", notes, names, codes), notes
 
 
 def target_names(target: str | Sequence[str]) -> tuple[str, ...]:
@@ -188,11 +192,13 @@ def _learn_columns(
     missing: str,
     notes: list[str],
     targets: Iterable[str],
+    codes: bool = False,
+    outcome: np.ndarray | None = None,
 ) -> tuple[Column, ...]:
     """Learn each column, and note those that do not vary or are copies, and those with very many categories."""
     columns = []
     for name, kind in found.items():
-        column = learn_column(kind.kind, _rows(frame[name], keep), weights, missing, kind.form)
+        column = learn_column(kind.kind, _rows(frame[name], keep), weights, missing, kind.form, codes, outcome)
         if column is None:
             notes.append(f"Column '{name}' has one value in all training rows and is left out.")
             continue
@@ -210,6 +216,12 @@ def _learn_columns(
             f"No column is left to predict {parse.listed(targets)} from; add a column that varies between rows."
         )
     return tuple(columns)
+
+
+def _outcome(target: Any, frame: pd.DataFrame, keep: np.ndarray) -> np.ndarray:
+    """A number for each training row that rises with the target: the first of several, or the place of a class."""
+    values = np.asarray(target.encode(frame[keep]), np.float64)
+    return np.log1p(values) if isinstance(target, CountTarget) else values.reshape(len(values), -1)[:, 0]
 
 
 def _rows(series: pd.Series, keep: np.ndarray) -> pd.Series:

@@ -59,6 +59,13 @@ def one_hot_levels(shares: Sequence[float], count: int, width: int) -> np.ndarra
     return values
 
 
+def code_levels(typical: Sequence[int], width: int) -> np.ndarray:
+    """The features [LEVELS, width] of these codes, without an indicator."""
+    values = np.zeros((LEVELS, width), np.float32)
+    values[:, 0] = typical
+    return values
+
+
 def spread_values(spread: Sequence[float]) -> np.ndarray | None:
     """The features [LEVELS, width] that a column keeps in one row; None where it keeps none."""
     return np.asarray(spread, np.float32).reshape(LEVELS, -1) if len(spread) else None

@@ -15,13 +15,14 @@ from credo.tables.encode.features import (
     MICROSECONDS_PER_DAY,
     TRUE_WORDS,
     bent,
+    beyond,
     category_places,
     hands,
     no_category,
     standardised,
     text_key,
 )
-from credo.tables.encode.levels import GAP, Unknown, one_hot_levels, spread_values, unknown_in
+from credo.tables.encode.levels import GAP, Unknown, code_levels, one_hot_levels, spread_values, unknown_in
 from credo.tables.read.number_forms import PLAIN, read
 
 EPOCH = datetime.datetime(1970, 1, 1)
@@ -105,6 +106,11 @@ def unknown_cells(encoder: dict[str, Any], inputs: np.ndarray) -> list[Unknown]:
         width = features + column["indicator"]
         indices = range(first, first + width)
         first += width
+        if column["kind"] == "codes":
+            block, levels = inputs[:, places.start : places.stop], len(column["categories"]) + column["gap"]
+            values = code_levels(column["typical"], width)
+            found += unknown_in(inputs, column["name"], places, values, beyond(block, levels))
+            continue
         if not category:
             unknown += unknown_in(inputs, column["name"], indices, spread_values(column.get("spread", ())))
             continue
@@ -237,6 +243,21 @@ def encode_category(column: dict[str, Any], values: Any) -> np.ndarray:
     return _with_indicator(column, list(out.T), missing)
 
 
+def encode_codes(column: dict[str, Any], values: Any) -> np.ndarray:
+    """The code of each row's category; a gap may have one of its own, and what training did not have has the last."""
+    known = column["categories"]
+    values = values.tolist() if isinstance(values, np.ndarray) else values
+    gone = np.array([missing_cell(value) for value in values], bool)
+    _check_gaps(column, gone, column.get("gaps", False) or column["gap"])
+    keys = [column["fill"] or "" if lost else text_key(value) for value, lost in zip(values, gone)]
+    places = np.array(category_places(keys, known, any(isinstance(value, str) for value in values)), float)
+    levels = len(known) + column["gap"]
+    places[places < 0] = levels
+    if column["gap"]:
+        places[gone] = len(known)
+    return _with_indicator(column, [places], gone & (not column["gap"]))
+
+
 def _standard(column: dict[str, Any], values: np.ndarray) -> np.ndarray:
     scaled, bad = standardised(values, column["shift"], column["scale"])
     if bad.any():
@@ -252,5 +273,6 @@ def _with_indicator(column: dict[str, Any], features: list[np.ndarray], missing:
 
 
 ENCODERS = {
-    "numeric": encode_numeric, "boolean": encode_boolean, "category": encode_category, "date": encode_date,
+    "numeric": encode_numeric, "boolean": encode_boolean, "category": encode_category, "codes": encode_codes,
+    "date": encode_date,
 }  # fmt: skip

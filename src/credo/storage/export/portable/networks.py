@@ -93,6 +93,8 @@ def network_outputs(network: dict[str, Any], weights: Weights, inputs: np.ndarra
         width = max(x.shape[-1] for x in parts)
         return np.concatenate([np.pad(x, ((0, 0), (0, 0), (0, width - x.shape[-1]))) for x in parts])
     hidden: Pair = (np.asarray(inputs, float).T, None)
+    if "codes" in network:
+        hidden = embedded(network["codes"], weights, np.asarray(inputs))
     if network["name"] == "shallow":
         outputs = _shallow(network, weights, hidden)
     else:
@@ -102,6 +104,28 @@ def network_outputs(network: dict[str, Any], weights: Weights, inputs: np.ndarra
     value, tangent = outputs
     outputs_by_draw = value if tangent is None else value + tangent
     return np.swapaxes(outputs_by_draw.reshape(-1, *outputs_by_draw.shape[-2:]), -1, -2)
+
+
+def embedded(codes: list[list[int]], weights: Weights, inputs: np.ndarray) -> Pair:
+    """Numbers and the vectors of categories, [draw, features, n]: a row of each column's table for each code."""
+    places = [place for place, _ in codes]
+    values = [np.delete(inputs, places, 1).T.astype(float)]
+    tangents: list[Any] = [None]
+    for i, (place, levels) in enumerate(codes):
+        rows = np.round(inputs[:, place]).astype(int)
+        rows = np.where((rows >= 0) & (rows < levels), rows, levels)
+        value, tangent = weights.get(f"embedding_{i}/table")
+        values.append(np.swapaxes(value[..., rows, :], -1, -2))
+        tangents.append(None if tangent is None else np.swapaxes(tangent[..., rows, :], -1, -2))
+    return stacked(values), None if all(t is None for t in tangents) else stacked(
+        [np.zeros(v.shape) if t is None else t for v, t in zip(values, tangents)]
+    )
+
+
+def stacked(parts: list[np.ndarray]) -> np.ndarray:
+    """Features one after another along the last axis but one, the axes before it broadcast."""
+    lead = np.broadcast_shapes(*(x.shape[:-2] for x in parts))
+    return np.concatenate([np.broadcast_to(x, (*lead, *x.shape[-2:])) for x in parts], -2)
 
 
 def _shallow(network: dict[str, Any], weights: Weights, inputs: Pair) -> Pair:
