@@ -157,7 +157,8 @@ class BayesianEstimator(BaseEstimator):
             heads = {"regression": 2 * outputs, "multiclass": outputs}.get(task, 1)
             size = num_parameters(make_network(self.network), features, heads)
         fixed = not (self.network is None or isinstance(self.network, str | list | tuple))
-        levels = () if self.encoder_ is None else self.encoder_.levels
+        encoder = vars(self).get("encoder_")
+        levels = () if encoder is None else encoder.levels
         return Case(
             task, data, features, outputs, self._model_of, size, fixed_outputs=fixed, looks=False, levels=levels
         )
@@ -165,8 +166,9 @@ class BayesianEstimator(BaseEstimator):
     def _model_of(self, method: Any, network: Any, options: dict[str, Any]) -> Model:
         built = make_network(network, method)
         prior = make_prior(options.get("prior"), self._kind, method, built)
-        if self.encoder_ is not None:
-            built, prior = with_vectors(built, prior, self.encoder_)
+        encoder = vars(self).get("encoder_")
+        if encoder is not None:
+            built, prior = with_vectors(built, prior, encoder)
         return Model(built, prior, self._likelihood(options.get("likelihood"), method), 1.0, None)
 
     def _likelihood(self, likelihood: Any, method: Any) -> Likelihood:
