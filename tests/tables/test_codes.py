@@ -119,7 +119,7 @@ def test_gaps_are_filled_in_where_asked():
 def test_numbers_written_otherwise_have_the_same_code():
     """Codes of shops, which a file may have as texts or as numbers."""
     rng = np.random.default_rng(0)
-    shops = pd.Series([f"{i:03d}" for i in range(30)] * 4, name="shop")
+    shops = pd.Series([f"{i:03d}" for i in range(40)] * 3, name="shop")
     column = learn_column("category", shops, None, "auto", codes=True, outcome=rng.normal(size=120))
     out = np.empty((2, 1), np.float32)
     column.encode(pd.Series([7, 12], name="shop"), out, unseen="error")

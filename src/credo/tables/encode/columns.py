@@ -24,7 +24,7 @@ from credo.tables.read import number_forms, parse
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_ONE_HOT = 16  # categories that have a feature each; more have a code
+MOST_ONE_HOT = 32  # categories that have a feature each; more have a code
 SKEWED = 1.0  # skewness of a normal distribution is 0, of an exponential one 2
 
 

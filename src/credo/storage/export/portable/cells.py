@@ -107,9 +107,9 @@ def unknown_cells(encoder: dict[str, Any], inputs: np.ndarray) -> list[Unknown]:
         indices = range(first, first + width)
         first += width
         if column["kind"] == "codes":
-            block, levels = inputs[:, places.start : places.stop], len(column["categories"]) + column["gap"]
+            block, levels = inputs[:, indices.start : indices.stop], len(column["categories"]) + column["gap"]
             values = code_levels(column["typical"], width)
-            found += unknown_in(inputs, column["name"], places, values, beyond(block, levels))
+            unknown += unknown_in(inputs, column["name"], indices, values, beyond(block, levels))
             continue
         if not category:
             unknown += unknown_in(inputs, column["name"], indices, spread_values(column.get("spread", ())))
