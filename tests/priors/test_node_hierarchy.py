@@ -79,3 +79,19 @@ def test_other_networks_and_bad_numbers_are_refused():
         credo.fit(jax.random.key(0), model, (np.ones((8, 1)), np.ones(8)), "map", steps=2)
     with pytest.raises(InputError, match="freedom"):
         credo.priors.node_hierarchy(freedom=1.0)
+
+
+def test_it_stands_beside_other_priors_under_by_path():
+    """The same density and draws of nodes, whoever else has weights."""
+    network = credo.networks.embedded(credo.networks.shallow(3), [(1, 4)], 2)
+    params = network.init(jax.random.key(0), jnp.ones((2, 2)), 1).params
+    table, inner = params["embedding_0"]["table"], {k: x for k, x in params.items() if k != "embedding_0"}
+    alone = credo.priors.node_hierarchy()
+    both = credo.priors.by_path({"embedding_*": credo.priors.normal(0.5), "*": alone})
+    hyper = both.init(network.info(params))
+    weights = both.bind(network.info(params), hyper)
+    own = alone.bind(network.network.info(inner), hyper["part_1"])
+    wanted = own.log_prob(inner) + jax.scipy.stats.norm.logpdf(table, 0.0, 0.5).sum()
+    assert float(weights.log_prob(params)) == pytest.approx(float(wanted), rel=1e-5)
+    drawn = weights.sample(jax.random.key(1), 2)
+    assert jax.tree.map(jnp.shape, drawn) == jax.tree.map(lambda x: (2, *x.shape), params)

@@ -15,6 +15,11 @@ from credo.storage.export.arrays import numbers
 from credo.storage.export.portable import cells
 from credo.storage.export.portable.load import Predictor
 from credo.storage.export.subject import Subject
+from credo.tables.auto import pilots
+from credo.tables.auto.case import of_table
+from credo.tables.auto.choice import choose, count
+from credo.tables.auto.model_set import model_set
+from credo.tables.auto.resolution import resolve
 from credo.tables.columns.decode import decode
 from credo.tables.encode.columns import MOST_ONE_HOT, CodeColumn, learn_column
 from credo.tables.encode.encoder import TableEncoder
@@ -64,8 +69,8 @@ def test_a_row_has_the_code_of_its_category(missing):
 
 
 def test_few_categories_have_a_feature_each_and_many_where_codes_are_not_known():
-    for count, codes, width in ((MOST_ONE_HOT, True, MOST_ONE_HOT), (MOST_ONE_HOT + 1, True, 1), (60, False, 60)):
-        frame = pd.DataFrame({"town": [f"t{i}" for i in range(count)] * 3})
+    for size, codes, width in ((MOST_ONE_HOT, True, MOST_ONE_HOT), (MOST_ONE_HOT + 1, True, 1), (60, False, 60)):
+        frame = pd.DataFrame({"town": [f"t{i}" for i in range(size)] * 3})
         frame["y"] = np.random.default_rng(0).normal(size=len(frame))
         assert len(TableEncoder.learn(frame, "y", codes=codes).feature_names) == width
 
@@ -240,3 +245,35 @@ def test_exported_numbers_of_a_linearised_posterior_are_too():
     found = predictor.predict(frame.head(9))
     np.testing.assert_allclose(found.mean, wanted.mean, atol=1e-4)
     np.testing.assert_allclose(found.epistemic, wanted.epistemic, rtol=1e-2)
+
+
+def test_a_compiled_program_has_the_same_codes(tmp_path):
+    frame = table(40 + TOWNS)
+    encoder = learned(frame)
+    inputs = encoder.inputs(frame)[:40]
+    fit = drawn(inputs=inputs, network=table_model(encoder, "mlp:3").network, draws=3)
+    credo.export(fit, tmp_path / "out", "stablehlo", num_samples=3, key=KEY)
+    found = credo.load_exported(tmp_path / "out").predict(inputs[:9])
+    np.testing.assert_allclose(found.mean, credo.predict(KEY, fit, inputs[:9], num_samples=3).mean, rtol=1e-5)
+
+
+def test_auto_counts_vectors_and_has_no_process_for_codes():
+    plain, vectors = (count("mlp:8", "regression", 3, levels=levels) for levels in ((), (999,)))
+    assert vectors == count("mlp:8", "regression", 5) + 3 * 1000 // 8 > plain
+    assert choose("regression", 5_000, 5, device="cpu", levels=(300,)).method == "ensemble_chains"
+    assert choose("regression", 5_000, 5, device="cpu", levels=(1_000_000,)).method == "deep_ensemble"
+    for levels, wanted in (((), True), ((300,), False)):
+        parts = model_set("regression", 400, 5, levels=levels, device="cpu")
+        assert any(part.method == "infinite_width" for part in parts) is wanted
+    encoder = learned()
+    assert of_table(encoder, encoder.arrays(table())).levels == (TOWNS,)
+
+
+def test_a_shallow_network_keeps_its_own_prior_beside_vectors(monkeypatch):
+    monkeypatch.setattr(pilots, "_scores", lambda *_: pytest.fail("a pilot was run"))
+    frame = table()
+    encoder = learned(frame)
+    resolved = resolve(of_table(encoder, encoder.arrays(frame)), network="shallow:8")
+    assert type(resolved.model.prior.priors[1]).__name__ == "NodeHierarchy"
+    fit = credo.fit(KEY, resolved.model, encoder.arrays(frame)[:2], "map", steps=20)
+    assert fit.outcome == "finished"

@@ -1,5 +1,6 @@
 """The conjugate hierarchy over the nodes of a one-hidden-layer network."""
 
+import dataclasses
 from typing import Any
 
 import jax
@@ -9,7 +10,7 @@ from jax.scipy.special import gammaln
 
 from credo.core.gamma import log_gamma
 from credo.core.network import is_info
-from credo.core.tree import leaf, struct
+from credo.core.tree import by_paths, leaf, struct
 from credo.core.typing import PyTree
 from credo.errors import InputError, Refusal
 from credo.priors.checks import positive
@@ -98,6 +99,10 @@ class NodeHierarchy:
             jnp.asarray(self.linear_scale), shapes,
         )  # fmt: skip
 
+    def bind_part(self, info: PyTree, params: PyTree) -> "BoundNodes":
+        """The same for weights by path, beside others that have a prior of their own (under `by_path`)."""
+        return dataclasses.replace(self.bind(info, params), by_path=True)
+
     def _dims(self, info: PyTree) -> int:
         if info is None:
             raise InputError("This prior knows its size once the network is known: give `init` the network's info.")
@@ -123,6 +128,7 @@ class BoundNodes:
     output_scale: jax.Array = leaf()
     linear_scale: jax.Array = leaf()
     shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    by_path: bool = False  # draws are {path: array} in place of layers
 
     def log_nodes(self, gamma: jax.Array) -> jax.Array:
         """log N(γ_j; μ_γ, S_γ) of every node [nodes]."""
@@ -143,13 +149,13 @@ class BoundNodes:
 
     def log_prob(self, params: PyTree) -> jax.Array:
         """Sum over nodes, their coefficients, and the linear part."""
-        hidden = params["hidden"]
-        total = self.log_nodes(jnp.concatenate([hidden["bias"][:, None], hidden["kernel"]], axis=1)).sum()
+        arrays = by_paths(params)
+        gamma = jnp.concatenate([arrays["hidden/bias"][:, None], arrays["hidden/kernel"]], axis=1)
+        total = self.log_nodes(gamma).sum()
         for path, _ in self.shapes:
             moments = self.normal(path)
             if moments is not None:
-                layer, _, kind = path.partition("/")
-                total = total + jax.scipy.stats.norm.logpdf(params[layer][kind], *moments).sum()
+                total = total + jax.scipy.stats.norm.logpdf(arrays[path], *moments).sum()
         return total
 
     def sample(self, key: jax.Array, num: int) -> PyTree:
@@ -159,13 +165,18 @@ class BoundNodes:
         keys = jax.random.split(key, 1 + len(shapes))
         flat = self.draw_nodes(jax.random.normal(keys[0], (num * nodes, 1 + inputs)))
         gamma = flat.reshape(num, nodes, 1 + inputs)
-        drawn: dict[str, dict[str, jax.Array]] = {"hidden": {"kernel": gamma[..., 1:], "bias": gamma[..., 0]}}
+        drawn = {"hidden/kernel": gamma[..., 1:], "hidden/bias": gamma[..., 0]}
         for k, (path, shape) in zip(keys[1:], self.shapes):
             moments = self.normal(path)
             if moments is not None:
-                layer, _, kind = path.partition("/")
-                drawn.setdefault(layer, {})[kind] = moments[0] + moments[1] * jax.random.normal(k, (num, *shape))
-        return drawn
+                drawn[path] = moments[0] + moments[1] * jax.random.normal(k, (num, *shape))
+        if self.by_path:
+            return drawn
+        layers: dict[str, dict[str, jax.Array]] = {}
+        for path, x in drawn.items():
+            layer, _, kind = path.partition("/")
+            layers.setdefault(layer, {})[kind] = x
+        return layers
 
 
 def node_hierarchy(
