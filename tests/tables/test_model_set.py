@@ -168,11 +168,12 @@ def test_copies_and_groups_stay_in_one_fold(case_of_lines, monkeypatch):
 # ------------------------------------------------------------------------------------------------------ a table
 @pytest.fixture
 def short(monkeypatch):
-    """Sets of a few steps: what is tested is the way from a table to a run."""
-    monkeypatch.setattr(rules, "ENSEMBLE_STEPS", 40)
+    """A linear model and a small ensemble: what is tested is the way from a table to a run."""
+    monkeypatch.setattr(rules, "ENSEMBLE_STEPS", 1_500)
     monkeypatch.setattr(rules, "CHAIN_ROWS", 10)
     monkeypatch.setattr(rules, "LEAST_STEPS", 10)
-    monkeypatch.setattr(rules, "RESIDUAL", "residual_mlp:4:1:tanh")
+    monkeypatch.setattr(rules, "RESIDUAL", "mlp:4:tanh")
+    monkeypatch.setattr(rules, "PROCESS_ROWS", 10)
 
 
 def test_a_run_is_the_same_from_its_folder(short, tmp_path):
@@ -193,7 +194,7 @@ def test_a_run_that_was_killed_between_models_resumes_to_the_same_bits(short, tm
     original, fits = module._fit_one, []
 
     def killed(*args):
-        if len(fits) == 2:
+        if len(fits) == 1:
             shutil.copytree(tmp_path / "run", tmp_path / "killed")  # what a SIGKILL would leave
             raise MemoryError("killed")
         fits.append(args[1].part.name)
@@ -207,7 +208,8 @@ def test_a_run_that_was_killed_between_models_resumes_to_the_same_bits(short, tm
     pd.testing.assert_frame_equal(resumed.predict(frame), whole.predict(frame), check_exact=True)
 
 
-def test_who_names_a_model_gets_one(case_of_lines):
+def test_who_names_a_model_gets_one(case_of_lines, monkeypatch):
+    monkeypatch.setattr("credo.tables.auto.resolution.pilot", lambda choice, *args: [choice])  # its fits take minutes
     for said in ({"network": "mlp:3"}, {"settings": {"prior": "normal:1"}}, {"steps": 5}):
         assert not resolve(case_of_lines, effort="best", measure=False, **said).models
     assert resolve(case_of_lines, effort="best", measure=False).models

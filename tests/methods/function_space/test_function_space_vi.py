@@ -165,7 +165,7 @@ def test_measurement_points_lie_in_the_widened_box_and_on_rows():
     batch = Batch(jnp.asarray(problem.inputs), jnp.asarray(problem.targets)[:, None], jnp.ones(10).at[7:].set(0.0), 7)
     model = problem.model()
     state = method.init(KEY, model, model.init(KEY, batch), batch)
-    places = np.asarray(method._places(KEY, state, batch))
+    places = np.asarray(method._locations(KEY, state, batch))
     low, high = problem.inputs[:7].min(0), problem.inputs[:7].max(0)
     wide = 0.5 * (high - low)
     assert (places[4:] >= low - wide - 1e-6).all()

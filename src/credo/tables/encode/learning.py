@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from credo.core.checks import names_of
 from credo.errors import InputError
 from credo.tables.columns import kinds
 from credo.tables.columns.redundant import copies, numbers_rows
@@ -77,6 +76,8 @@ def learn_inputs(
 
 def target_names(target: str | Sequence[str]) -> tuple[str, ...]:
     """Return the target columns as a tuple, each named once."""
+    from credo.core.checks import names_of  # brings JAX along
+
     names = (target,) if isinstance(target, str) else tuple(names_of(target, "The target"))
     if not names or len(set(names)) < len(names):
         raise InputError("The targets must be one or more different columns; name each once.")
