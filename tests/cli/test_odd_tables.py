@@ -7,9 +7,9 @@ from seeded import survivors
 
 
 def test_odd_tables_and_options(tmp_path):
-    found = survivors(odd_tables, tmp_path, 0, 150)
-    assert found.total() == 150
-    assert min(found["prepared"], found["refused"]) > 30  # both ways are tried
+    found = survivors(odd_tables, tmp_path, 0, 300)
+    assert found.total() == 300
+    assert min(found["prepared"], found["refused"]) > 60  # both ways are tried
 
 
 @pytest.mark.full

@@ -208,11 +208,15 @@ def test_a_run_that_was_killed_between_models_resumes_to_the_same_bits(short, tm
     pd.testing.assert_frame_equal(resumed.predict(frame), whole.predict(frame), check_exact=True)
 
 
-def test_who_names_a_model_gets_one(case_of_lines, monkeypatch):
-    monkeypatch.setattr("credo.tables.auto.resolution.pilot", lambda choice, *args: [choice])  # its fits take minutes
-    for said in ({"network": "mlp:3"}, {"settings": {"prior": "normal:1"}}, {"steps": 5}):
-        assert not resolve(case_of_lines, effort="best", measure=False, **said).models
+@pytest.mark.parametrize(
+    "named", [{"network": "mlp:3"}, {"settings": {"prior": "normal:1"}}, {"steps": 5}, {"method": "map"}]
+)
+def test_who_names_a_model_is_told_that_effort_does_nothing(case_of_lines, named):
+    with pytest.raises(InputError, match="effort"):
+        resolve(case_of_lines, effort="best", measure=False, **named)
     assert resolve(case_of_lines, effort="best", measure=False).models
+    with pytest.raises(InputError, match="map is named"):
+        BayesianRegressor("map", effort="best").fit(line_frame()[["a", "b"]], line_frame()["y"])
 
 
 def test_quick_is_one_ensemble_without_a_pilot(case_of_lines):

@@ -100,6 +100,26 @@ class DropoutNetwork(Protocol):
     dropout_rates: tuple[float, ...] | None = ()
 
 
+class NetworkWrapper(Wrapper):
+    """A network around another one, `network`: it offers what both of them do."""
+
+    network: Any
+
+    def offering(self, kind: type) -> Any:
+        """This network where both offer the capability, else None."""
+        return self if offers(self, kind) and capability(self.network, kind) is not None else None
+
+    @property
+    def pretrained(self) -> bool:
+        """Whether the inner network starts at trained weights."""
+        return ask(self.network, PretrainedNetwork).pretrained
+
+    @property
+    def dropout_rates(self) -> tuple[float, ...]:
+        """Rates of the inner network's dropout layers."""
+        return ask(self.network, DropoutNetwork).dropout_rates or ()
+
+
 class MaskedNetwork(Protocol):
     """`apply_masked(variables, inputs, key)`: outputs under one draw of the dropout masks, the same for every row.
 

@@ -26,7 +26,7 @@ from credo.estimators.rows import Standard, drop_unweighted
 from credo.evaluation.metrics.scores import summarise
 from credo.tables.auto import AUTO
 from credo.tables.auto.case import Case
-from credo.tables.auto.resolution import Resolved, resolve
+from credo.tables.auto.resolution import Resolved, check_effort, resolve
 from credo.tables.encode.encoder import TableEncoder
 from credo.tables.encode.learning import learn_inputs
 from credo.tables.encode.targets import ClassTarget, RegressionTarget
@@ -135,6 +135,7 @@ class BayesianEstimator(BaseEstimator):
             self.why_ = resolved.why
             self._say(resolved.why)
         else:
+            check_effort(self.effort, str(self.method))
             words = {"steps": self.steps, "batch_size": self.batch_size}
             model = self._model_of(self.method, self.network, named_parts)
             resolved = Resolved(words, make_method(self.method, self.settings), model, self.budget)

@@ -8,13 +8,8 @@ import jax
 import jax.numpy as jnp
 
 from credo.core.capabilities import (
-    DropoutNetwork,
     MaskedNetwork,
-    PretrainedNetwork,
-    Wrapper,
-    ask,
-    capability,
-    offers,
+    NetworkWrapper,
     require,
 )
 from credo.core.checks import whole_number
@@ -30,7 +25,7 @@ SPREAD = 0.1  # standard deviation of the vectors at the start
 
 
 @struct
-class Embedded(Wrapper):
+class Embedded(NetworkWrapper):
     """f(x) = network(numbers of x, e_{c₁}, e_{c₂}, …) with the row e_c of a table for the code c: see `embedded`.
 
     Parameters are the network's own beside `embedding_i/table` [levels + 1, width].
@@ -39,20 +34,6 @@ class Embedded(Wrapper):
     network: Any = leaf()
     columns: tuple[tuple[int, int], ...] = ()
     widths: tuple[int, ...] = ()
-
-    def offering(self, kind: type) -> Any:
-        """What both offer: masks, draws of pre-activations, and the layers of a network that says its own."""
-        return self if offers(self, kind) and capability(self.network, kind) is not None else None
-
-    @property
-    def pretrained(self) -> bool:
-        """Whether the network starts at trained weights."""
-        return ask(self.network, PretrainedNetwork).pretrained
-
-    @property
-    def dropout_rates(self) -> tuple[float, ...]:
-        """Rates of the network's dropout layers."""
-        return ask(self.network, DropoutNetwork).dropout_rates or ()
 
     def init(self, key: jax.Array, inputs: jax.Array, num_outputs: int) -> Variables:
         """The network's start, and vectors N(0, 0.1²): levels begin alike."""

@@ -7,13 +7,8 @@ import jax
 import jax.numpy as jnp
 
 from credo.core.capabilities import (
-    DropoutNetwork,
     MaskedNetwork,
-    PretrainedNetwork,
-    Wrapper,
-    ask,
-    capability,
-    offers,
+    NetworkWrapper,
     require,
 )
 from credo.core.network import Variables, is_info
@@ -26,7 +21,7 @@ Arrays = dict[str, Any]
 
 
 @struct
-class MultiHead(Wrapper):
+class MultiHead(NetworkWrapper):
     """f(x, t) = network(x; trunk, head_t): see `multi_head`.
 
     Parameters are {"trunk": the network's own tree with None where a head's array belongs, "head_0": {name: array}, …}.
@@ -35,20 +30,6 @@ class MultiHead(Wrapper):
     network: Any = leaf()
     num_heads: int = 2
     select: tuple[str, ...] = ("output/*",)
-
-    @property
-    def pretrained(self) -> bool:
-        """Whether the network starts at trained weights."""
-        return ask(self.network, PretrainedNetwork).pretrained
-
-    @property
-    def dropout_rates(self) -> tuple[float, ...]:
-        """Rates of the network's dropout layers."""
-        return ask(self.network, DropoutNetwork).dropout_rates or ()
-
-    def offering(self, kind: type) -> Any:
-        """What both it and the network offer."""
-        return self if offers(self, kind) and capability(self.network, kind) is not None else None
 
     def init(self, key: jax.Array, inputs: PyTree, num_outputs: int) -> Variables:
         """The trunk of one start of the network, and the head of as many starts as there are heads."""

@@ -17,10 +17,9 @@ if TYPE_CHECKING:
 FEWEST_ROWS = 24  # of a stack: three for each fold
 
 
-def takes_many(case: Case, network: Any, settings: dict[str, Any], steps: int | None) -> bool:
-    """May several models be fitted: does nobody ask for one, and can rows be held out?"""
-    asked = network is not None or settings or steps is not None
-    return not asked and case.can_be_held_out and len(case.data[1]) >= FEWEST_ROWS
+def takes_many(case: Case) -> bool:
+    """May several models be fitted: can rows be held out, and are there enough of them?"""
+    return case.can_be_held_out and len(case.data[1]) >= FEWEST_ROWS
 
 
 def plan_set(

@@ -105,15 +105,15 @@ def resolve(
         effort: "quick" plans for a few seconds, "normal" for about a minute, "best" fits several models and mixes
             them (`model_set`); a budget says how long it may take instead.
     """
-    if effort not in EFFORTS:
-        raise InputError(f"effort is one of {', '.join(EFFORTS)}, got {effort!r}.")
+    if not why:  # what is resumed was checked when it began
+        check_effort(effort, method, network, settings, steps)
     begun, settings = begun or (time.perf_counter(), COMPILING.seconds), dict(settings or {})
     words = {"method": method, "network": network, "settings": settings, "steps": steps, "batch_size": batch_size}
     choice = None
     if method == STACK and "parts" in settings:
         parts = tuple(ModelPlan(**part) for part in settings["parts"])
         return _stack(case, parts, words, budget, seed, groups, why)
-    if method == AUTO and effort == "best" and takes_many(case, network, settings, steps):
+    if method == AUTO and effort == "best" and takes_many(case):
         parts = plan_set(case, budget, begun, announce if measure else None)
         if parts:
             words = words | {"method": STACK, "settings": {"parts": [dataclasses.asdict(part) for part in parts]}}
@@ -129,6 +129,21 @@ def resolve(
     if choice is None:
         return Resolved(words, made, model, budget, why)
     return Resolved(words, made, model, budget, why, choice.correction, choice.seconds or None)
+
+
+def check_effort(
+    effort: str, method: str, network: Any = None, settings: Mapping[str, Any] | None = None, steps: int | None = None
+) -> None:
+    """Raise a sentence where an effort is none, or would change nothing."""
+    if effort not in EFFORTS:
+        raise InputError(f"effort is one of {', '.join(EFFORTS)}, got {effort!r}.")
+    if effort != "normal" and method not in (AUTO, STACK):
+        raise InputError(f"effort={effort!r} says how much auto tries, and {method} is named: leave one of them out.")
+    if effort == "best" and method == AUTO and (network is not None or settings or steps is not None):
+        raise InputError(
+            'effort="best" mixes networks, likelihoods and lengths of its own: leave network, settings and steps out, '
+            "or leave the effort at normal."
+        )
 
 
 def _chosen(
