@@ -58,11 +58,11 @@ class Case(NamedTuple):
 
     def choose(self, network: Any = None, allowed: float | None = None, speed: Speed | None = None) -> Choice:
         """The choice by the size of the data, for so many seconds."""
-        found = rules.choose(
+        choice = rules.choose(
             self.task, len(self.data[1]), self.features, outputs=self.outputs, network=network_words(network),
             parameters=self.parameters, seconds=allowed, speed=speed, levels=self.levels,
         )  # fmt: skip
-        return found if self.can_be_held_out else found._replace(rivals=())
+        return choice if self.can_be_held_out else choice._replace(rivals=())
 
 
 def of_table(encoder: TableEncoder, data: Any) -> Case:
@@ -104,14 +104,14 @@ def of_model(model: Model, data: Any) -> Case:
     inputs, targets = host_arrays(data[0]), host_targets(model.likelihood, data[1])
     one = jax.tree.map(lambda x: np.asarray(x[:1]), inputs)
     outputs = model.likelihood.num_outputs(targets)
-    made = jax.eval_shape(lambda x: model.network.init(jax.random.key(0), x, outputs).params, one)
+    params = jax.eval_shape(lambda x: model.network.init(jax.random.key(0), x, outputs).params, one)
     features = sum(math.prod(x.shape[1:]) for x in jax.tree.leaves(one))
     task = {"real": "regression", "counts": "count", "classes": "multiclass"}[model.likelihood.kind]
     simple = isinstance(data, tuple | list) and not isinstance(data[0], dict | list | tuple | np.memmap)
     if simple:
         weights = np.ones(len(targets), np.float32) if len(data) < 3 or data[2] is None else data[2]
         data = (np.asarray(data[0]), np.asarray(data[1]), np.asarray(weights, np.float32))
-    parameters = sum(math.prod(x.shape) for x in jax.tree.leaves(made))
+    parameters = sum(math.prod(x.shape) for x in jax.tree.leaves(params))
     return Case(task, data, features, outputs, lambda *_: model, parameters, simple)
 
 

@@ -78,13 +78,13 @@ class Choice(NamedTuple):
             >>> chosen.words(None, {"noise": 0.5, "warmup": 10, "num_steps": 5}, 20, None, None)["settings"]
             {'warmup': 10, 'num_steps': 5, 'noise': 0.5}
         """
-        own = dict(self.settings)
+        defaults = dict(self.settings)
         if "noise" in settings:  # belongs to likelihoods whose noise does not depend on the inputs
-            own.pop("likelihood", None)
+            defaults.pop("likelihood", None)
         return {
             "method": self.method,
             "network": self.network if network is None else network,
-            "settings": own | dict(settings),
+            "settings": defaults | dict(settings),
             "steps": steps if steps is not None or budget is not None else self.steps,
             "batch_size": self.batch_size if batch_size is None else batch_size,
         }
@@ -135,36 +135,36 @@ def choose(
     deep = deep_network(task)
     size = parameters or count(network or deep, task, features, outputs, levels)
     speed = speed or Speed.by_rule(rows, size, device, CHAINS)
-    place = {"cpu": "a processor", "gpu": "a GPU", "tpu": "a TPU"}[device]
-    of = f"{rows:,} rows of {features:,} inputs and {size:,} parameters"
-    found = _lengths(task, rows, speed, seconds) if features <= rows else None
-    if found is not None:
-        length, start, rivals, total = found
+    machine = {"cpu": "a processor", "gpu": "a GPU", "tpu": "a TPU"}[device]
+    size_words = f"{rows:,} rows of {features:,} inputs and {size:,} parameters"
+    lengths = _lengths(task, rows, speed, seconds) if features <= rows else None
+    if lengths is not None:
+        length, start, rivals, total = lengths
         shorter = {} if start == START_STEPS else {"longest": start}
         return Choice(
             "ensemble_chains", network or deep, {"warmup": length, "num_steps": length} | shorter | options, length,
             min(BATCH, rows),
-            f"ensemble_chains, because {of} leave time on {place} for {CHAINS} chains of {length} draws, each from a "
-            "mode of its own.", rivals, total,
+            f"ensemble_chains, because {size_words} leave time on {machine} for {CHAINS} chains of {length} draws, "
+            "each from a mode of its own.", rivals, total,
         )  # fmt: skip
     allowed = SECONDS if seconds is None else seconds
     small = rows < SMALL or allowed < SECONDS / 2
     size = parameters or count(network or (deep if small else WIDE), task, features, outputs, levels)
     members = SMALL_MEMBERS if small else MEMBERS
     batch = min(BATCH if rows < 50_000 else 4 * BATCH, rows)
-    each = members * (OVERHEAD[device] + batch * size / (BATCHES * RATES[device]))
+    step_seconds = members * (OVERHEAD[device] + batch * size / (BATCHES * RATES[device]))
     fewest = FEWEST if seconds is None else 1
-    steps = int(min(MOST, max(fewest, min(SHARE * allowed / each, EPOCHS * rows / batch))))
-    held = HELD_OUT if rows < 4 * SMALL else LARGE_HELD_OUT
-    own: dict[str, Any] = options | {"size": members, "held_out": held}
-    reason = f"too many for chains in {allowed:.0f} s on {place}"
+    steps = int(min(MOST, max(fewest, min(SHARE * allowed / step_seconds, EPOCHS * rows / batch))))
+    held_out = HELD_OUT if rows < 4 * SMALL else LARGE_HELD_OUT
+    options |= {"size": members, "held_out": held_out}
+    reason = f"too many for chains in {allowed:.0f} s on {machine}"
     if features > rows:
-        own["prior"], reason = TIGHT, "more inputs than rows, which chains take too long for"
+        options["prior"], reason = TIGHT, "more inputs than rows, which chains take too long for"
     return Choice(
-        "deep_ensemble", network or (deep if small else WIDE), own, steps, batch,
-        f"deep_ensemble, because {of} are {reason}: {members} networks learn from minibatches, and each stops where "
-        "rows of its own are predicted best.",
-        (), allowed if seconds is not None else steps * each,
+        "deep_ensemble", network or (deep if small else WIDE), options, steps, batch,
+        f"deep_ensemble, because {size_words} are {reason}: {members} networks learn from minibatches, and each stops "
+        "where rows of its own are predicted best.",
+        (), allowed if seconds is not None else steps * step_seconds,
     )  # fmt: skip
 
 

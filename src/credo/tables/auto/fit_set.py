@@ -12,7 +12,7 @@ import numpy as np
 
 from credo.core.folds import even_folds
 from credo.errors import InputError, Refusal
-from credo.tables.auto.honest import told, units_of, with_correction, with_units
+from credo.tables.auto.honest import as_record, units_of, with_correction, with_units
 from credo.tables.auto.model_set import FOLDS, ModelPlan
 from credo.tables.auto.stack import Candidate, correction, mixed
 from credo.training.budget import left_of
@@ -68,26 +68,28 @@ def fit_set(
     late: list[str] = []
     notes: list[str] = []
     outcome = "finished"
-    for number, one in enumerate(planned):
+    for number, model in enumerate(planned):
         left = None if budget is None else left_of(budget, *begun)
-        seconds = None if left is None else left * one.part.share / sum(rest.part.share for rest in planned[number:])
-        if seconds is not None and candidates and seconds < LEAST_TIME * _plan(planned, budget, one.part):
-            late.append(one.part.name)
+        seconds = None if left is None else left * model.part.share / sum(rest.part.share for rest in planned[number:])
+        if seconds is not None and candidates and seconds < LEAST_TIME * _plan(planned, budget, model.part):
+            late.append(model.part.name)
             continue
-        place = None if checkpoint is None else Checkpoint(checkpoint.folder / f"model_{number}", checkpoint.every)
+        model_checkpoint = (
+            None if checkpoint is None else Checkpoint(checkpoint.folder / f"model_{number}", checkpoint.every)
+        )
         try:
-            fit = _fit_one(jax.random.fold_in(key, number), one, data, folds, seconds, groups, place, how)
+            fit = _fit_one(jax.random.fold_in(key, number), model, data, folds, seconds, groups, model_checkpoint, how)
         except (InputError, Refusal) as error:
-            notes.append(f"Left out: {one.part.name}. {error}")
+            notes.append(f"Left out: {model.part.name}. {error}")
             continue
         except KeyboardInterrupt:
             if not candidates:
                 raise
             outcome = "interrupted"
             break
-        candidate = None if fit.outcome == "failed" else Candidate.of(one.part.name, fit, folds)
+        candidate = None if fit.outcome == "failed" else Candidate.of(model.part.name, fit, folds)
         if candidate is None or not np.isfinite(candidate.density).any():
-            notes.append(f"Left out: {one.part.name}, which came to nothing.")
+            notes.append(f"Left out: {model.part.name}, which came to nothing.")
             continue
         candidates.append(candidate)
         if fit.outcome != "finished":
@@ -97,8 +99,8 @@ def fit_set(
         notes.append(f"Left out for want of time: {'; '.join(late)}.")
     if not candidates:
         raise Refusal(f"None of {len(planned)} models could be fitted. {' '.join(notes)}")
-    fit, kept, _ = mixed(candidates)
-    fit = with_correction(fit, told(correction(fit, kept)))
+    fit, parts, _ = mixed(candidates)
+    fit = with_correction(fit, as_record(correction(fit, parts)))
     fit = dataclasses.replace(fit, notes=(*fit.notes, *notes), outcome=outcome)
     warn(fit)
     return fit
@@ -106,7 +108,7 @@ def fit_set(
 
 def _plan(planned: Sequence[Planned], budget: str | float | None, part: ModelPlan) -> float:
     """Seconds that the part had in the plan."""
-    return 0.0 if budget is None else seconds_of(budget) * part.share / sum(one.part.share for one in planned)
+    return 0.0 if budget is None else seconds_of(budget) * part.share / sum(model.part.share for model in planned)
 
 
 def _fit_one(

@@ -37,14 +37,14 @@ def with_units(method: Any, data: Any, groups: Any = None) -> Any:
 def units_of(data: Any, groups: Any = None) -> np.ndarray | None:
     """For every row that weighs something the unit that it belongs to, or None where each is by itself."""
     inputs, targets = data[0], np.asarray(data[1])
-    kept = slice(None) if len(data) < 3 or data[2] is None else np.asarray(data[2]) > 0
+    weighing = slice(None) if len(data) < 3 or data[2] is None else np.asarray(data[2]) > 0
     leaves = [np.asarray(x) for x in jax.tree.leaves(inputs)]
-    whole = all(x.dtype.kind in "fiub" and not isinstance(x, np.memmap) for x in [*leaves, targets])
-    codes = unit_codes([x[kept] for x in [*leaves, targets]]) if whole else None
-    return merged(codes, None if groups is None else np.asarray(groups)[kept])
+    in_memory = all(x.dtype.kind in "fiub" and not isinstance(x, np.memmap) for x in [*leaves, targets])
+    codes = unit_codes([x[weighing] for x in [*leaves, targets]]) if in_memory else None
+    return merged(codes, None if groups is None else np.asarray(groups)[weighing])
 
 
-def told(correction: Correction) -> dict[str, Any]:
+def as_record(correction: Correction) -> dict[str, Any]:
     """A correction as plain data, which a job or a configuration keeps."""
     return {
         "settings": correction.settings, "honest": correction.honest, "facts": correction.facts,
@@ -64,7 +64,7 @@ def checked(fit: Fit, correction: dict[str, Any] | None = None) -> Fit:
     """
     loop = fit.loop
     if loop is not None and isinstance(loop.stages[-1][0], EarlyStopping) and fit.outcome != "failed":
-        correction = told(of_members(fit))
+        correction = as_record(of_members(fit))
     return fit if correction is None else with_correction(fit, correction)
 
 
@@ -72,9 +72,9 @@ def with_correction(fit: Fit, correction: dict[str, Any]) -> Fit:
     """The fit with a correction that is known."""
     likelihood, settings = fit.model.likelihood, correction["settings"]
     likelihood = likelihood if settings is None else with_settings(likelihood, settings)
-    said = (correction["sentence"],) if correction["sentence"] else ()
+    notes = (correction["sentence"],) if correction["sentence"] else ()
     return dataclasses.replace(
-        fit, model=dataclasses.replace(fit.model, likelihood=likelihood), notes=(*fit.notes, *said),
+        fit, model=dataclasses.replace(fit.model, likelihood=likelihood), notes=(*fit.notes, *notes),
         config=fit.config | {"correction": correction},
     )  # fmt: skip
 
@@ -84,18 +84,18 @@ def of_members(fit: Fit) -> Correction:
     loop = fit.loop
     assert loop is not None
     source = loop.source
-    held = np.asarray(loop.state().aside)[:, : source.num_rows]
-    rows = np.flatnonzero(held.any(0))[:MOST]
+    held_out = np.asarray(loop.state().aside)[:, : source.num_rows]
+    rows = np.flatnonzero(held_out.any(0))[:MOST]
     inputs = jax.tree.map(lambda x: np.asarray(x[rows], x.dtype), source.inputs)
     draws = member_outputs(jax.random.key(0), fit.posterior, fit.model, inputs, None)
     one = lambda x: np.asarray(x)[:, 0]  # noqa: E731  # a member is one draw
     with np.errstate(divide="ignore"):
-        log_weights = np.log(held[:, rows] / held[:, rows].sum(0))
+        log_weights = np.log(held_out[:, rows] / held_out[:, rows].sum(0))
     targets, weight = np.asarray(source.targets), np.asarray(source.weight)
     likelihood: Any = fit.model.likelihood
     unseen = Unseen(
         likelihood, jax.tree.map(one, draws.likelihood), one(draws.values), log_weights, targets[rows], weight[rows],
-        len(held),
+        len(held_out),
     )  # fmt: skip
     frequencies = None
     if likelihood.kind == "classes":

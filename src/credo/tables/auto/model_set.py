@@ -79,9 +79,9 @@ def model_set(
     parts = [part for part in parts if not (levels and part.method == "infinite_width")]
     total = BEST_SECONDS if seconds is None else seconds
     while parts:
-        whole = sum(part.share for part in parts)
+        shares = sum(part.share for part in parts)
         fitted = [
-            _to_length(part, total * part.share / whole, task, rows, features, outputs, levels, device, speed)
+            _to_length(part, total * part.share / shares, task, rows, features, outputs, levels, device, speed)
             for part in parts
         ]
         planned = tuple(part for part in fitted if part is not None)

@@ -46,11 +46,11 @@ def pilot(
         return [choice._replace(rivals=())] * len(tables)  # its usual prior is of another kind than the rivals
     folds = [_folds(len(table[1]), seed, groups) for table, seed in zip(tables, seeds)]
     if len(folds[0]) < 2:
-        return [_usual(choice, "All rows are of one group, which no short fit can hold out")] * len(tables)
-    return _decided(choice, model_with, tables, folds, seeds)
+        return [_with_usual_prior(choice, "All rows are of one group, which no short fit can hold out")] * len(tables)
+    return _compare(choice, model_with, tables, folds, seeds)
 
 
-def _decided(
+def _compare(
     choice: Choice,
     model_with: Callable[[dict[str, Any]], Model],
     tables: Sequence[Any],
@@ -58,32 +58,32 @@ def _decided(
     seeds: Sequence[int],
 ) -> list[Choice]:
     models = [model_with(dict(rival)) for rival in choice.rivals]
-    found = [_scores(choice, model, tables, folds, seeds) for model in models]
+    scored = [_scores(choice, model, tables, folds, seeds) for model in models]
     of = ", of standardised targets" if models[0].likelihood.kind == "real" else ""
-    return [_taken(choice, [scores[i] for scores in found], of) for i in range(len(tables))]
+    return [_with_best(choice, [scores[i] for scores in scored], of) for i in range(len(tables))]
 
 
-def _taken(choice: Choice, scored: list[tuple[float, Any]], of: str) -> Choice:
+def _with_best(choice: Choice, scored: list[tuple[float, Any]], of: str) -> Choice:
     scores = [score for score, _ in scored]
     best = max(range(len(scores)), key=lambda i: scores[i])
     if scores[best] == -math.inf:
-        return _usual(choice, f"Short fits with each of {len(scores)} {_kind(choice)} came to nothing")
+        return _with_usual_prior(choice, f"Short fits with each of {len(scores)} {_kind(choice)} came to nothing")
     chosen = choice._replace(
         settings=choice.settings | choice.rivals[best], rivals=(), correction=_correction(scored[best][1])
     )
     if len(scores) == 1:
         return chosen
-    words = ", ".join(f"{_words(rival)} {_score(score)}" for rival, score in zip(choice.rivals, scores))
+    words = ", ".join(f"{_describe(rival)} {_score(score)}" for rival, score in zip(choice.rivals, scores))
     return chosen._replace(
-        why=f"{choice.why} Of {len(scores)} {_kind(choice)} {_words(choice.rivals[best])} predicts best (nats for each "
-        f"row that a short fit had not seen{of}: {words}).",
+        why=f"{choice.why} Of {len(scores)} {_kind(choice)} {_describe(choice.rivals[best])} predicts best (nats for "
+        f"each row that a short fit had not seen{of}: {words}).",
     )
 
 
 def _correction(parts: Any) -> dict[str, Any] | None:
     """What the rows that short fits had not seen say of their error bars, as plain data."""
     from credo.evaluation.recalibration.unseen import at_frequencies, corrected
-    from credo.tables.auto.honest import told
+    from credo.tables.auto.honest import as_record
 
     if parts is None:
         return None
@@ -93,10 +93,10 @@ def _correction(parts: Any) -> dict[str, Any] | None:
 
         labels, weight = np.concatenate([p.targets for p in parts]), np.concatenate([p.weight for p in parts])
         frequencies = at_frequencies(labels, weight, max(2, parts[0].outputs.shape[-1]))
-    return told(corrected(parts, frequencies))
+    return as_record(corrected(parts, frequencies))
 
 
-def _usual(choice: Choice, reason: str) -> Choice:
+def _with_usual_prior(choice: Choice, reason: str) -> Choice:
     """The choice with the prior that its method has for every table."""
     return choice._replace(rivals=(), why=f"{choice.why} {reason}, so the prior is the usual one.")
 
@@ -105,7 +105,7 @@ def _kind(choice: Choice) -> str:
     return "models" if any("likelihood" in rival for rival in choice.rivals) else "priors"
 
 
-def _words(rival: dict[str, Any]) -> str:
+def _describe(rival: dict[str, Any]) -> str:
     return " ".join(str(value) for value in rival.values())
 
 
@@ -124,35 +124,34 @@ def _scores(
     from credo.core.batch import Batch
     from credo.training.many import fit_many
 
-    parts = [_cut(model, table, own) for table, own in zip(tables, folds)]
-    given, held = (tuple(np.concatenate(x) for x in zip(*side)) for side in zip(*parts))
-    inputs, targets, weights = given
+    parts = [_cut(model, table, fold) for table, fold in zip(tables, folds)]
+    training, held_out = (tuple(np.concatenate(x) for x in zip(*side)) for side in zip(*parts))
+    inputs, targets, weights = training
     rows = (weights > 0).sum(1).astype(np.float32)
     method = build_method(choice.method, size=PILOTS, warmup=LENGTH, num_steps=LENGTH, longest=START)
-    found = fit_many(
+    totals, draws = fit_many(
         jax.random.key(seeds[0]), method, model, Batch(inputs, targets, weights.astype(np.float32), rows), _held_out,
-        extra=held, steps=LENGTH, batch_size=min(128, weights.shape[1]),
+        extra=held_out, steps=LENGTH, batch_size=min(128, weights.shape[1]),
     )  # fmt: skip
-    totals, draws = found
-    means = totals.reshape(len(tables), -1).sum(1) / held[2].reshape(len(tables), -1).sum(1)
-    place = iter(range(len(totals)))
+    means = totals.reshape(len(tables), -1).sum(1) / held_out[2].reshape(len(tables), -1).sum(1)
+    indices = iter(range(len(totals)))
     scored = []
-    for mean, own in zip(means, folds):
-        parts = [_unseen(model, draws, held, next(place)) for _ in own]
+    for mean, fold in zip(means, folds):
+        parts = [_unseen(model, draws, held_out, next(indices)) for _ in fold]
         scored.append((float(mean), parts) if np.isfinite(mean) else (-np.inf, None))
     return scored
 
 
-def _unseen(model: Model, draws: Any, held: Any, place: int) -> Any:
+def _unseen(model: Model, draws: Any, held_out: Any, index: int) -> Any:
     """Rows of one fold, and the draws of the fit that had not seen them."""
     import jax
     import numpy as np
 
     from credo.evaluation.recalibration.unseen import Unseen
 
-    outputs, params, log_weights = jax.tree.map(lambda x: np.asarray(x)[place], tuple(draws))
+    outputs, params, log_weights = jax.tree.map(lambda x: np.asarray(x)[index], tuple(draws))
     shared = np.broadcast_to(log_weights[:, None], outputs.shape[:2])
-    return Unseen(model.likelihood, params, outputs, shared, held[1][place], held[2][place])
+    return Unseen(model.likelihood, params, outputs, shared, held_out[1][index], held_out[2][index])
 
 
 def _cut(model: Model, table: Any, folds: list[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -200,6 +199,6 @@ def _held_out(key: jax.Array, model: Model, posterior: Any, new: Any) -> Any:
     draws = mixture.flatten(posterior.outputs(key, model, inputs, None))
     total = (weights * mixture.log_prob(model.likelihood, draws, targets)).sum()
     count = draws.outputs.shape[0]
-    some = jnp.linspace(0, count - 1, min(DRAWS, count)).astype(int)
-    kept = jax.tree.map(lambda x: x[some], draws)
-    return total, kept._replace(log_weights=jax.nn.log_softmax(kept.log_weights))
+    indices = jnp.linspace(0, count - 1, min(DRAWS, count)).astype(int)
+    some_draws = jax.tree.map(lambda x: x[indices], draws)
+    return total, some_draws._replace(log_weights=jax.nn.log_softmax(some_draws.log_weights))

@@ -41,9 +41,9 @@ def measured(model: Model, data: Any, chains: int, clock: Callable[[], float] = 
 
     def seconds(count: int) -> float:
         length = bucket(count)
-        own = jax.tree.map(lambda x: pad_rows(np.asarray(x[:count], np.float32), length), inputs)
+        rows = jax.tree.map(lambda x: pad_rows(np.asarray(x[:count], np.float32), length), inputs)
         mass = pad_weights(np.asarray(weights[:count], np.float32), length)
-        batch = Batch(own, pad_rows(targets[:count], length), mass, np.float32(count))
+        batch = Batch(rows, pad_rows(targets[:count], length), mass, np.float32(count))
         return timed(lambda steps: jax.block_until_ready(_steps(mesh, numbers(model), batch, keys, steps)), clock)
 
     full = seconds(len(targets))

@@ -41,10 +41,10 @@ def shortened(choice: Choice, speed: Speed, left: float, slower: float = 1.0) ->
         return None
     if length == choice.steps:
         return choice
-    own = choice.settings | {"warmup": length, "num_steps": length}
-    own |= {} if start == START_STEPS else {"longest": start}
+    settings = choice.settings | {"warmup": length, "num_steps": length}
+    settings |= {} if start == START_STEPS else {"longest": start}
     return choice._replace(
-        settings=own,
+        settings=settings,
         steps=length,
         why=f"{choice.why} The pilot took longer than planned, so each chain has {length} draws.",
     )

@@ -123,12 +123,12 @@ def resolve(
         choice = _chosen(case, network, settings, budget, seed, groups, begun, announce, measure, effort)
         words = choice.words(network, settings, steps, batch_size, budget)
         why, budget = choice.why, None if budget is None else left_of(budget, *begun)
-    made, options = build(words["method"], words["settings"])
-    made = with_units(made, case.data, groups) if why and case.simple else made
+    method_object, options = build(words["method"], words["settings"])
+    method_object = with_units(method_object, case.data, groups) if why and case.simple else method_object
     model = case.model_of(words["method"], words["network"], options)
     if choice is None:
-        return Resolved(words, made, model, budget, why)
-    return Resolved(words, made, model, budget, why, choice.correction, choice.seconds or None)
+        return Resolved(words, method_object, model, budget, why)
+    return Resolved(words, method_object, model, budget, why, choice.correction, choice.seconds or None)
 
 
 def check_effort(
@@ -164,9 +164,9 @@ def _chosen(
     began = time.perf_counter(), COMPILING.seconds
 
     def model_of(choice: Choice, rival: dict[str, Any]) -> Model:
-        said = choice.words(network, settings, None, None, budget)
-        options = {name: value for name, value in said["settings"].items() if name in MODEL_OPTIONS}
-        return case.model_of(choice.method, said["network"], options | rival)
+        words = choice.words(network, settings, None, None, budget)
+        options = {name: value for name, value in words["settings"].items() if name in MODEL_OPTIONS}
+        return case.model_of(choice.method, words["network"], options | rival)
 
     choice = case.choose(network, allowed)
     deep = rules.deep_network(case.task)
@@ -186,12 +186,12 @@ def _chosen(
     if "prior" in settings:  # nothing competes, but what is taken is looked at
         choice = choice._replace(rivals=({"prior": settings["prior"]},) if choice.rivals and case.looks else ())
     units = merged(units_of(case.data[:2]), groups) if choice.rivals else None
-    found = pilot(choice, lambda rival: model_of(choice, rival), [case.data], [seed], units)[0]
+    piloted = pilot(choice, lambda rival: model_of(choice, rival), [case.data], [seed], units)[0]
     if budget is None or speed is None or not choice.rivals:
-        return found
-    left, whole = left_of(budget, *began), seconds(budget)
-    slower = pace(whole - left, rules.pilot_seconds(speed, len(choice.rivals)))
-    return shortened(found, speed, left, slower) or case.choose(network, max(left, LEAST * whole))
+        return piloted
+    left, total = left_of(budget, *began), seconds(budget)
+    slower = pace(total - left, rules.pilot_seconds(speed, len(choice.rivals)))
+    return shortened(piloted, speed, left, slower) or case.choose(network, max(left, LEAST * total))
 
 
 def _stack(

@@ -63,18 +63,18 @@ def mixed(parts: Sequence[Candidate]) -> tuple[Fit, list[Candidate], np.ndarray]
     """The mixture that predicts rows best, the parts that are in it, and their weights."""
     weight = np.concatenate([part.weight for part in parts[0].unseen])
     density = np.stack([part.density for part in parts])
-    found = best_mixture(density, weights=weight, pseudo_rows=PSEUDO_ROWS * len(parts))
-    kept = [i for i in range(len(parts)) if found[i] >= min(LEAST_WEIGHT, found.max())]
-    parts, found = [parts[i] for i in kept], found[kept] / found[kept].sum()
+    weights = best_mixture(density, weights=weight, pseudo_rows=PSEUDO_ROWS * len(parts))
+    chosen = [i for i in range(len(parts)) if weights[i] >= min(LEAST_WEIGHT, weights.max())]
+    parts, weights = [parts[i] for i in chosen], weights[chosen] / weights[chosen].sum()
     if len(parts) == 1:
-        return parts[0].fit, parts, found
-    return stacked([part.fit for part in parts], found, [part.name for part in parts]), parts, found
+        return parts[0].fit, parts, weights
+    return stacked([part.fit for part in parts], weights, [part.name for part in parts]), parts, weights
 
 
 def correction(fit: Fit, parts: Sequence[Candidate]) -> Correction:
     """What the rows of all folds say of the error bars of a fit that `mixed` gave."""
     folds = zip(*(part.unseen for part in parts))
-    unseen = [joined(fit, list(own)) if len(parts) > 1 else own[0] for own in folds]
+    unseen = [joined(fit, list(fold)) if len(parts) > 1 else fold[0] for fold in folds]
     frequencies = None
     if unseen[0].likelihood.kind == "classes":
         labels = np.concatenate([part.targets for part in unseen])
