@@ -297,7 +297,7 @@ def portfolio(
     """auto beside boosted trees, forests, Gaussian processes and networks, on many tables."""
     from benchmarks.pictures import save
     from benchmarks.portfolio import page, picture, run
-    from benchmarks.portfolio.rivals import MODELS, OWN
+    from benchmarks.portfolio.rivals import CREDO, MODELS
     from benchmarks.portfolio.sets import SETS
     from benchmarks.speed.run import usable
 
@@ -305,9 +305,9 @@ def portfolio(
     names, selected = list(SETS) if sets is None else _words(sets), list(MODELS) if models is None else _words(models)
     _check_names(names, tuple(SETS), "set")
     _check_names(selected, MODELS, "model")
-    if python is None and not table and not set(selected) <= set(OWN):
+    if python is None and not table and not set(selected) <= set(CREDO):
         say("Rivals are skipped: --peers names no interpreter; `make bench-peers` makes one.")
-        selected = [model for model in selected if model in OWN]
+        selected = [model for model in selected if model in CREDO]
     store = _store(run, folder, out)
     if not table:
         parts = None if splits is None else [int(word) for word in _words(splits) if word.isdigit()]

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 import credo
-from benchmarks.portfolio.rivals import own_options
+from benchmarks.portfolio.rivals import credo_options
 
 TARGET = "the target"
 TAIL = 5e-4  # the probability beyond the outermost edges, which the outermost bins get, too
@@ -67,7 +67,7 @@ class CredoWrapper(RegressorMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any) -> Self:
         frame, y = _frame(X), np.asarray(y, np.float64).reshape(-1)
-        options = own_options("auto") | dict(self.options or {})
+        options = credo_options("auto") | dict(self.options or {})
         self.run_ = credo.tables.fit(
             frame.assign(**{TARGET: y}), target=TARGET, task="regression", seed=self.seed, progress=False, **options
         )

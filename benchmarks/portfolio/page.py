@@ -9,7 +9,7 @@ from benchmarks.markdown import bold, decimals, number
 from benchmarks.markdown import seconds as shown_seconds
 from benchmarks.portfolio import board as boards
 from benchmarks.portfolio.board import Board
-from benchmarks.portfolio.rivals import OWN, RIVALS
+from benchmarks.portfolio.rivals import CREDO, RIVALS
 from credo.report.markdown import table
 
 TASKS = {"regression": "Numbers", "classification": "Classes"}
@@ -28,24 +28,24 @@ RULE = (
 )
 
 
-def markdown(found: list[dict[str, Any]], command: str) -> str:
+def markdown(records: list[dict[str, Any]], command: str) -> str:
     """The page."""
-    both = {task: boards.gather(found, task) for task in TASKS}
-    parts = ["# A portfolio of tables", f"`{command}`, on {_machines(found)}. {RULE}"]
+    both = {task: boards.gather(records, task) for task in TASKS}
+    parts = ["# A portfolio of tables", f"`{command}`, on {_machines(records)}. {RULE}"]
     parts.append("\n".join(f"- `{name}`: {rival.words}" for name, rival in RIVALS.items() if _ran(both, name)))
     parts.append("![Mean ranks by log-likelihood, with Nemenyi's distance](portfolio.png)")
     for task, board in both.items():
         if board:
             parts += [f"## {TASKS[task]}", *_task(task, board)]
     parts += ["## Seconds", _seconds(both.values())]
-    parts += _left_out(found)
+    parts += _left_out(records)
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def _task(task: str, board: Board) -> list[str]:
     parts = [_ranks(task, board)]
-    for own in (m for m in boards.models(board) if m in OWN):
-        parts.append(_gaps(board, own))
+    for model in (m for m in boards.models(board) if m in CREDO):
+        parts.append(_gaps(board, model))
     score = boards.SCORES[task]
     parts += [f"### {_upper(WORDS[name])}\n\n{_scores(board, name)}" for name in (score[0], score[2])]
     return [*parts, _coverage(board)] if task == "regression" else parts
@@ -53,13 +53,19 @@ def _task(task: str, board: Board) -> list[str]:
 
 def _ranks(task: str, board: Board) -> str:
     scores = boards.SCORES[task]
-    found = {score: boards.ranks(board, score) for score in scores}
-    own = {
-        model: [[ranks[model] for ranks in found[score].values() if model in ranks] for score in scores]
+    by_score = {score: boards.ranks(board, score) for score in scores}
+    model_ranks = {
+        model: [[ranks[model] for ranks in by_score[score].values() if model in ranks] for score in scores]
         for model in boards.models(board)
     }
-    ordered = sorted((model for model in own if own[model][0]), key=lambda model: float(np.mean(own[model][0])))
-    rows = [[f"`{m}`", str(len(own[m][0])), *(number(float(np.mean(one))) for one in own[m])] for m in ordered]
+    ordered = sorted(
+        (model for model in model_ranks if model_ranks[model][0]),
+        key=lambda model: float(np.mean(model_ranks[model][0])),
+    )
+    rows = [
+        [f"`{m}`", str(len(model_ranks[m][0])), *(number(float(np.mean(values))) for values in model_ranks[m])]
+        for m in ordered
+    ]
     head = ["model", "sets", *(f"mean rank by {WORDS[score].split(' (')[0]}" for score in scores)]
     return table(head, rows) + "\n\n" + "\n".join(_tests(board, scores))
 
@@ -79,52 +85,59 @@ def _tests(board: Board, scores: Iterable[str]) -> list[str]:
     return lines
 
 
-def _gaps(board: Board, own: str) -> str:
-    found = boards.gaps(board, own)
-    if not found:
+def _gaps(board: Board, model: str) -> str:
+    gaps = boards.gaps(board, model)
+    if not gaps:
         return ""
     rows = []
-    for name, gap in found.items():
+    for name, gap in gaps.items():
         half = "" if gap.half is None else f" ± {number(gap.half, 3)}"
         rows.append([name, f"`{gap.rival}`", f"{number(gap.mean, 3)}{half}", str(gap.splits)])
-    ahead = sum(gap.mean > 0 for gap in found.values())
-    sure = sum(gap.half is not None and gap.mean > gap.half for gap in found.values())
-    behind = sum(gap.half is not None and gap.mean < -gap.half for gap in found.values())
-    told = (
-        f"`{own}` is ahead of the best rival of a set, chosen afterwards, on {ahead} of {len(found)} sets: on {sure} "
+    ahead = sum(gap.mean > 0 for gap in gaps.values())
+    sure = sum(gap.half is not None and gap.mean > gap.half for gap in gaps.values())
+    behind = sum(gap.half is not None and gap.mean < -gap.half for gap in gaps.values())
+    sentence = (
+        f"`{model}` is ahead of the best rival of a set, chosen afterwards, on {ahead} of {len(gaps)} sets: on {sure} "
         f"by more than the 95 % interval of the splits, and behind by as much on {behind}."
     )
     head = ["set", "best rival", "nats for each row ahead of it (95 %)", "splits"]
-    return f"### `{own}` against the best rival\n\n{told}\n\n{table(head, rows)}"
+    return f"### `{model}` against the best rival\n\n{sentence}\n\n{table(head, rows)}"
 
 
 def _scores(board: Board, score: str) -> str:
     columns, rows = boards.models(board), []
-    for name, own in board.items():
-        means = {model: float(v.mean()) for model, v in boards.values(own, score).items()}
+    for name, by_model in board.items():
+        means = {model: float(v.mean()) for model, v in boards.values(by_model, score).items()}
         if not means:
             continue
         best = (max if score in boards.LARGER else min)(means.values())
         places = decimals(best) if score == "rmse" else 3
         shown = {m: number(v, places) for m, v in means.items()}
         cells = [bold(shown[m]) if m in means and means[m] == best else shown.get(m, "–") for m in columns]
-        record = next(iter(next(iter(own.values())).values()))
+        record = next(iter(next(iter(by_model.values())).values()))
         rows.append([name, f"{record['rows']:,}", str(record["columns"]), *cells])
     return table(["set", "rows", "columns", *(f"`{m}`" for m in columns)], rows)
 
 
 def _coverage(board: Board) -> str:
     columns = boards.models(board)
-    found = {model: boards.coverage(board, model) for model in columns}
+    coverages = {model: boards.coverage(board, model) for model in columns}
     rows = []
     for name in board:
-        known = [found[model].get(name) for model in columns]
-        cells = ["–" if one is None else f"{100 * one.share:.1f}{'' if one.kept else ' ✗'}" for one in known]
-        rows.append([name, f"{max(one.rows for one in known if one is not None):,}", *cells])
-    kept = [f"`{m}` {sum(one.kept for one in own.values())} of {len(own)}" for m, own in found.items() if own]
+        entries = [coverages[model].get(name) for model in columns]
+        cells = [
+            "–" if entry is None else f"{100 * entry.share:.1f}{'' if entry.within_bound else ' ✗'}"
+            for entry in entries
+        ]
+        rows.append([name, f"{max(entry.rows for entry in entries if entry is not None):,}", *cells])
+    within = [
+        f"`{m}` {sum(entry.within_bound for entry in by_set.values())} of {len(by_set)}"
+        for m, by_set in coverages.items()
+        if by_set
+    ]
     return (
         "### Coverage of 90 % intervals, percent\n\nAll rows of all splits together; ✗ is farther from 90 % than "
-        f"2 points and 2.6 standard errors √(0.09/n). Kept: {', '.join(kept)}.\n\n"
+        f"2 points and 2.6 standard errors √(0.09/n). Kept: {', '.join(within)}.\n\n"
         + table(["set", "rows", *(f"`{m}`" for m in columns)], rows)
     )
 
@@ -133,8 +146,8 @@ def _seconds(both: Iterable[Board]) -> str:
     head = ["model", *(f"{low:,} to {high:,} rows" if high < 10**9 else f"{low:,} rows and more"
                        for low, high in boards.SIZES)]  # fmt: skip
     rows = []
-    for model, own in boards.seconds(both).items():
-        cells = ["–" if one is None else f"{shown_seconds(one[0])} ({number(_or_none(one[1]))})" for one in own]
+    for model, pairs in boards.seconds(both).items():
+        cells = ["–" if pair is None else f"{shown_seconds(pair[0])} ({number(_or_none(pair[1]))})" for pair in pairs]
         rows.append([f"`{model}`", *cells])
     return (
         "From the start of a process to its predictions, medians; in brackets the median ratio to `catboost` on the "
@@ -142,21 +155,21 @@ def _seconds(both: Iterable[Board]) -> str:
     )
 
 
-def _left_out(found: list[dict[str, Any]]) -> list[str]:
-    told: dict[str, set[str]] = {}
-    for record in found:
+def _left_out(records: list[dict[str, Any]]) -> list[str]:
+    sets_by_reason: dict[str, set[str]] = {}
+    for record in records:
         if record["refused"] and "is not run on" not in record["refused"]:
-            told.setdefault(record["refused"].split(", got")[0], set()).add(record["set"])
-    lines = [f"- {sentence}: {', '.join(sorted(sets))}" for sentence, sets in sorted(told.items())]
+            sets_by_reason.setdefault(record["refused"].split(", got")[0], set()).add(record["set"])
+    lines = [f"- {sentence}: {', '.join(sorted(sets))}" for sentence, sets in sorted(sets_by_reason.items())]
     return ["## Left out", "\n".join(lines)] if lines else []
 
 
-def _machines(found: list[dict[str, Any]]) -> str:
-    return "; ".join(dict.fromkeys(record["machine"] for record in found))
+def _machines(records: list[dict[str, Any]]) -> str:
+    return "; ".join(dict.fromkeys(record["machine"] for record in records))
 
 
 def _ran(both: dict[str, Board], model: str) -> bool:
-    return any(model in own for board in both.values() for own in board.values())
+    return any(model in by_model for board in both.values() for by_model in board.values())
 
 
 def _or_none(value: float) -> float | None:

@@ -40,27 +40,27 @@ RIVALS = {
     "tabm": Rival("networks", "TabM of pytabkit, normal noise of validation residuals"),
 }  # fmt: skip
 # credo's own: what `credo.tables.fit` is told beyond the table, by the name in the records.
-OWN: dict[str, dict[str, Any]] = {"auto": {}, "auto_quick": {"effort": "quick"}, "auto_best": {"effort": "best"}}
-MODELS = (*OWN, *RIVALS)
+CREDO: dict[str, dict[str, Any]] = {"auto": {}, "auto_quick": {"effort": "quick"}, "auto_best": {"effort": "best"}}
+MODELS = (*CREDO, *RIVALS)
 
 
-def own_options(model: str) -> dict[str, Any]:
+def credo_options(model: str) -> dict[str, Any]:
     """All that a fit of credo is told beside the table and its target: nothing is held out to be scored.
 
     Example:
-        >>> own_options("auto")
+        >>> credo_options("auto")
         {'holdout': 0.0}
     """
-    return {"holdout": 0.0} | OWN[model]
+    return {"holdout": 0.0} | CREDO[model]
 
 
 def refusal(model: str, data: DataSet, rows: int) -> str | None:
     """Why a rival takes no part on a set, or None."""
-    if model in OWN:
+    if model in CREDO:
         return None
     rival = RIVALS[model]
     columns, classes = data.frame.shape[1] - 1, data.frame[data.target].nunique()
-    found: Iterable[tuple[bool, str]] = (
+    limits: Iterable[tuple[bool, str]] = (
         (data.task not in rival.tasks, f"{model} is not run on {data.task}"),
         (_above(rows, rival.most_rows), f"{model} takes {rival.most_rows} rows at most, got {rows}"),
         (_above(columns, rival.most_columns), f"{model} takes {rival.most_columns} columns at most, got {columns}"),
@@ -69,7 +69,7 @@ def refusal(model: str, data: DataSet, rows: int) -> str | None:
             f"{model} takes {rival.most_classes} classes at most, got {classes}",
         ),
     )
-    return next((sentence for wrong, sentence in found if wrong), None)
+    return next((sentence for wrong, sentence in limits if wrong), None)
 
 
 def _above(number: int, most: int | None) -> bool:
@@ -79,5 +79,7 @@ def _above(number: int, most: int | None) -> bool:
 def mark(model: str, data: DataSet, split: int) -> str:
     """The fingerprint of a piece of work: with other rules of `auto`, or another split, it is another one."""
     train, new = (np.asarray(part, np.int64) for part in data.splits[split])
-    how = [sorted(OWN[model].items()), *rules(data.task)] if model in OWN else [RIVALS[model]._replace(words="")]
-    return fingerprint(model, data.name, train, new, *how)
+    details = (
+        [sorted(CREDO[model].items()), *rules(data.task)] if model in CREDO else [RIVALS[model]._replace(words="")]
+    )
+    return fingerprint(model, data.name, train, new, *details)

@@ -14,7 +14,7 @@ import numpy as np
 
 import benchmarks
 from benchmarks.portfolio import scores
-from benchmarks.portfolio.rivals import OWN, RIVALS, mark, own_options, refusal
+from benchmarks.portfolio.rivals import CREDO, RIVALS, credo_options, mark, refusal
 from benchmarks.portfolio.sets import DataSet, load
 from benchmarks.records import Records, without_accelerator
 
@@ -30,23 +30,23 @@ def study(
     data_dir: Path | None,
     peers: str | None,
     limit: float,
-    kept: Records,
+    records: Records,
     tell: Tell,
 ) -> None:
     """Run what is not on record, models in the outer loop: a study that is stopped has some of them on all sets."""
-    found: dict[str, DataSet] = {}
+    loaded: dict[str, DataSet] = {}
     for model in models:
         for name in names:
-            data = found.setdefault(name, load(name, data_dir))
+            data = loaded.setdefault(name, load(name, data_dir))
             for split in range(len(data.splits)) if splits is None else splits:
                 if split >= len(data.splits):
                     continue
-                own = mark(model, data, split)
-                place = f"{NAME}-{name}-{model}-{split}-{own}"
-                if not _done(kept.read(place), limit):
+                digest = mark(model, data, split)
+                key = f"{NAME}-{name}-{model}-{split}-{digest}"
+                if not _done(records.read(key), limit):
                     record = cell(model, data, split, peers, limit)
                     if record is not None:
-                        kept.write(place, record | {"fingerprint": own})
+                        records.write(key, record | {"fingerprint": digest})
                     tell(_progress(model, name, split, record))
 
 
@@ -71,10 +71,10 @@ def cell(model: str, data: DataSet, split: int, peers: str | None, limit: float)
         inputs.iloc[train].reset_index(drop=True).to_parquet(folder / "train.parquet")
         inputs.iloc[new].reset_index(drop=True).to_parquet(folder / "new.parquet")
         np.save(folder / "targets.npy", y[train])
-        options = own_options(model) if model in OWN else {}
-        told = {"task": data.task, "seed": SEED, "options": options}
-        (folder / "facts.json").write_text(json.dumps(told), encoding="utf-8")
-        if model in OWN:
+        options = credo_options(model) if model in CREDO else {}
+        job = {"task": data.task, "seed": SEED, "options": options}
+        (folder / "facts.json").write_text(json.dumps(job), encoding="utf-8")
+        if model in CREDO:
             np.save(folder / "truth.npy", y[new])
         began, failed = _process(model, folder, peers, limit)
         if failed is not None:
@@ -94,33 +94,35 @@ def targets(data: DataSet) -> np.ndarray:
 
 def _process(model: str, folder: Path, peers: str | None, limit: float) -> tuple[float, str | None]:
     """Run it; the time of its start, and why it failed: an empty sentence where somebody ended it."""
-    if model in OWN:
-        command = [sys.executable, "-m", "benchmarks.portfolio.own", str(folder)]
+    if model in CREDO:
+        command = [sys.executable, "-m", "benchmarks.portfolio.credo_worker", str(folder)]
     else:
         module = RIVALS[model].module
         command = [peers or sys.executable, "-m", "benchmarks.portfolio.peers.worker", module, model, str(folder)]
-    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH") if model in OWN else None]))
-    own = {"PYTHONPATH": path, "OMP_WAIT_POLICY": "passive"}  # threads that wait for others leave them the cores
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH") if model in CREDO else None]))
+    variables = {"PYTHONPATH": path, "OMP_WAIT_POLICY": "passive"}  # threads that wait for others leave them the cores
     began = time.time()
     try:
-        done = subprocess.run(command, cwd=folder, env=os.environ | own, capture_output=True, text=True, timeout=limit)
+        completed = subprocess.run(
+            command, cwd=folder, env=os.environ | variables, capture_output=True, text=True, timeout=limit
+        )
     except subprocess.TimeoutExpired:
         return began, f"{model} {LATE}"
-    if done.returncode == 0:
+    if completed.returncode == 0:
         return began, None
-    said = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-    return began, "" if done.returncode < 0 else f"{model} failed: {said[:300]}"
+    message = (completed.stderr.strip().splitlines() or [f"exit code {completed.returncode}"])[-1]
+    return began, "" if completed.returncode < 0 else f"{model} failed: {message[:300]}"
 
 
 def _rows(folder: Path, trained_on: np.ndarray, truth: np.ndarray, task: str) -> scores.Rows:
     name = "rows.npz" if (folder / "rows.npz").is_file() else "answer.npz"
     with np.load(folder / name, allow_pickle=False) as file:
-        found = {key: file[key] for key in file.files}
+        arrays = {key: file[key] for key in file.files}
     if name == "rows.npz":
-        return found
+        return arrays
     if task == "regression":
-        return scores.of_normals(found["mean"], found["std"], truth, trained_on)
-    return scores.of_classes(found["probs"], truth)
+        return scores.of_normals(arrays["mean"], arrays["std"], truth, trained_on)
+    return scores.of_classes(arrays["probs"], truth)
 
 
 def _progress(model: str, name: str, split: int, record: dict[str, Any] | None) -> str:

@@ -30,8 +30,8 @@ def of_normals(mean: np.ndarray, std: np.ndarray, truth: np.ndarray, trained_on:
         (-0.9189, 0.234)
     """
     shift, scale = float(np.mean(trained_on)), float(np.std(trained_on)) or 1.0
-    found = mixture((mean - shift)[None] / scale, std[None] / scale)
-    return of_numbers(found.rescaled(shift, scale), truth)
+    scaled = mixture((mean - shift)[None] / scale, std[None] / scale)
+    return of_numbers(scaled.rescaled(shift, scale), truth)
 
 
 def of_classes(probs: np.ndarray, truth: np.ndarray) -> Rows:
@@ -59,7 +59,7 @@ def of_classes(probs: np.ndarray, truth: np.ndarray) -> Rows:
 
 def means(rows: Rows) -> dict[str, Any]:
     """The mean of every score; the root of that of squared errors."""
-    found: dict[str, Any] = {name: float(values.mean()) for name, values in rows.items()}
-    if "squared_error" in found:
-        found["rmse"] = found.pop("squared_error") ** 0.5
-    return found | {"test_rows": len(rows["log_likelihood"])}
+    averages: dict[str, Any] = {name: float(values.mean()) for name, values in rows.items()}
+    if "squared_error" in averages:
+        averages["rmse"] = averages.pop("squared_error") ** 0.5
+    return averages | {"test_rows": len(rows["log_likelihood"])}

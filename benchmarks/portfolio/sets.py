@@ -72,16 +72,16 @@ def _arrays(folder: Path | None, path: str) -> dict[str, np.ndarray]:
 
 
 def _uci(name: str, folder: Path | None) -> Loaded:
-    found = _arrays(folder, f"uci_regression/{uci_data.FILES.get(name, name)}.npz")
-    parts = list(zip(found["train_idx"][:SPLITS], found["test_idx"][:SPLITS]))
-    return "regression", _frame(found["X"], found["y"]), "y", parts
+    arrays = _arrays(folder, f"uci_regression/{uci_data.FILES.get(name, name)}.npz")
+    parts = list(zip(arrays["train_idx"][:SPLITS], arrays["test_idx"][:SPLITS]))
+    return "regression", _frame(arrays["X"], arrays["y"]), "y", parts
 
 
 def _uci_more(name: str, folder: Path | None) -> Loaded:
-    found = _arrays(folder, f"uci_more/{name}.npz")
-    masks = found["test_mask"].T[:SPLITS]
+    arrays = _arrays(folder, f"uci_more/{name}.npz")
+    masks = arrays["test_mask"].T[:SPLITS]
     parts = [(np.flatnonzero(~mask), np.flatnonzero(mask)) for mask in masks]
-    return "regression", _frame(found["X"], found["y"]), "y", parts
+    return "regression", _frame(arrays["X"], arrays["y"]), "y", parts
 
 
 def _airfoil(folder: Path | None) -> Loaded:
@@ -90,8 +90,8 @@ def _airfoil(folder: Path | None) -> Loaded:
 
 
 def _classes(name: str, folder: Path | None) -> Loaded:
-    found = _arrays(folder, f"classification/{name}.npz")
-    return "classification", _frame(found["X"], found["y"].astype(int)), "y", None
+    arrays = _arrays(folder, f"classification/{name}.npz")
+    return "classification", _frame(arrays["X"], arrays["y"].astype(int)), "y", None
 
 
 def _neal(name: str, training: int, folder: Path | None) -> Loaded:
@@ -107,9 +107,9 @@ def _scikit_learn(name: str, folder: Path | None) -> Loaded:
     return "classification", _frame(x, y), "y", None
 
 
-def _made(make: Callable[..., tables.Example], folder: Path | None) -> Loaded:
-    found = make(seed=0)
-    return found.task, found.frame, found.target, None
+def _generated(make: Callable[..., tables.Example], folder: Path | None) -> Loaded:
+    example = make(seed=0)
+    return example.task, example.frame, example.target, None
 
 
 MORE = (
@@ -117,7 +117,7 @@ MORE = (
     "pol", "servo", "skillcraft", "sml", "solar",
 )  # fmt: skip
 CLASSES = ("australian", "glass", "heart", "ionosphere", "sonar", "wine_white")
-MADE: dict[str, Callable[..., tables.Example]] = {
+GENERATED: dict[str, Callable[..., tables.Example]] = {
     "diabetes": tables.small,
     "wide": tables.wide,
     "large": partial(tables.large, rows=50_000),
@@ -140,5 +140,5 @@ SETS: dict[str, Callable[[Path | None], Loaded]] = {
     "digits": partial(_scikit_learn, "digits"),
     "neal_b": partial(_neal, "bdata", 300),
     "neal_c": partial(_neal, "cdata", 400),
-    **{name: partial(_made, make) for name, make in MADE.items()},
+    **{name: partial(_generated, make) for name, make in GENERATED.items()},
 }

@@ -9,14 +9,14 @@ import scipy.stats
 
 from benchmarks.portfolio import board, page, rivals, run, scores
 from benchmarks.portfolio.peers import split as peers_split
-from benchmarks.portfolio.sets import MADE, SETS, load
+from benchmarks.portfolio.sets import GENERATED, SETS, load
 from benchmarks.records import Records
 from credo.errors import InputError
 
 
 def test_a_page_and_its_records(benchmark, data_dir, tmp_path, monkeypatch):
     """scikit-learn is here, so its models can stand for the peers."""
-    monkeypatch.setitem(rivals.OWN, "auto", {"method": "map", "steps": 30})
+    monkeypatch.setitem(rivals.CREDO, "auto", {"method": "map", "steps": 30})
     command = ("portfolio", "--data-dir", data_dir, "--sets", "yacht,iris", "--models", "auto,forest,gp")
     command += ("--splits", "0", "--peers", sys.executable, "--out", tmp_path)
     done = benchmark(*command)
@@ -64,7 +64,7 @@ def test_what_fails_is_a_sentence_on_record(data_dir, monkeypatch):
     assert run.cell("forest", data, 0, sys.executable, 60.0) is None
 
 
-@pytest.mark.parametrize("name", [name for name in MADE if name not in ("large", "genes")])
+@pytest.mark.parametrize("name", [name for name in GENERATED if name not in ("large", "genes")])
 def test_made_sets_are_cut_without_overlap(name):
     data = load(name, None)
     assert len(data.splits) == (2 if len(data.frame) > 10_000 else 5)
@@ -176,13 +176,13 @@ def test_ranks_are_those_of_models_that_ran():
 def test_coverage_is_held_to_its_bound():
     found = [made("yacht", "auto", s, 0.0, coverage_90=0.80, test_rows=150) for s in range(2)]
     (one,) = board.coverage(board.gather(found, "regression"), "auto").values()
-    assert (one.rows, one.kept) == (300, False)
+    assert (one.rows, one.within_bound) == (300, False)
     assert one.bound == pytest.approx(0.02 + 2.6 * (0.09 / 300) ** 0.5)
-    assert board.Coverage(0.84, 300).kept
+    assert board.Coverage(0.84, 300).within_bound
 
 
 def test_every_set_and_model_has_a_name_of_its_own():
     assert len(SETS) == 49
-    assert set(rivals.RIVALS) & set(rivals.OWN) == set()
+    assert set(rivals.RIVALS) & set(rivals.CREDO) == set()
     with pytest.raises(KeyError):
-        rivals.own_options("forest")
+        rivals.credo_options("forest")

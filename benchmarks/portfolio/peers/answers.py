@@ -23,11 +23,11 @@ def spread(residuals: Any) -> float:
     return float(np.sqrt(np.mean(np.square(residuals))))
 
 
-def probabilities(probs: Any, known: Any, split: Split) -> Answer:
+def probabilities(probs: Any, classes: Any, split: Split) -> Answer:
     """Probabilities of all classes; those that a model has not seen have none."""
-    found = np.zeros((len(split.new), int(split.y.max()) + 1))
-    found[:, np.asarray(known).astype(int)] = probs
-    return {"probs": found}
+    columns = np.zeros((len(split.new), int(split.y.max()) + 1))
+    columns[:, np.asarray(classes).astype(int)] = probs
+    return {"probs": columns}
 
 
 def with_held_out_noise(predict: Callable[[Any], Any], new: Any, held: Any, truth: np.ndarray, split: Split) -> Answer:

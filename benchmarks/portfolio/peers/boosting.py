@@ -31,13 +31,13 @@ def xgboost(split: Split) -> Answer:
         "n_estimators": MOST_TREES, "early_stopping_rounds": PATIENCE, "random_state": split.seed,
         "enable_categorical": True,
     }  # fmt: skip
-    known, y = np.unique(split.y, return_inverse=True)
+    classes, y = np.unique(split.y, return_inverse=True)
     kind = library.XGBRegressor if split.regression else library.XGBClassifier
     y = split.y if split.regression else y
     model = kind(**options).fit(x.iloc[rows], y[rows], eval_set=[(x.iloc[held], y[held])], verbose=False)
     if split.regression:
         return with_held_out_noise(model.predict, new, x.iloc[held], split.y[held], split)
-    return probabilities(model.predict_proba(new), known, split)
+    return probabilities(model.predict_proba(new), classes, split)
 
 
 def catboost(split: Split) -> Answer:
@@ -49,19 +49,21 @@ def catboost(split: Split) -> Answer:
     options = {
         "random_seed": split.seed, "verbose": False, "allow_writing_files": False, "early_stopping_rounds": PATIENCE,
     }  # fmt: skip
-    given = library.Pool(split.x.iloc[rows], split.y[rows], cat_features=split.texts)
-    checked = library.Pool(split.x.iloc[held], split.y[held], cat_features=split.texts)
+    training = library.Pool(split.x.iloc[rows], split.y[rows], cat_features=split.texts)
+    validation = library.Pool(split.x.iloc[held], split.y[held], cat_features=split.texts)
     if not split.regression:
-        model = library.CatBoostClassifier(**options).fit(given, eval_set=checked)
+        model = library.CatBoostClassifier(**options).fit(training, eval_set=validation)
         return probabilities(model.predict_proba(split.new), model.classes_, split)
-    plain = library.CatBoostRegressor(**options).fit(given, eval_set=checked)
-    both = library.CatBoostRegressor(loss_function="RMSEWithUncertainty", **options).fit(given, eval_set=checked)
-    noise = spread(split.y[held] - plain.predict(checked))
-    mean, variance = both.predict(checked).T
+    plain = library.CatBoostRegressor(**options).fit(training, eval_set=validation)
+    uncertain = library.CatBoostRegressor(loss_function="RMSEWithUncertainty", **options).fit(
+        training, eval_set=validation
+    )
+    noise = spread(split.y[held] - plain.predict(validation))
+    mean, variance = uncertain.predict(validation).T
     ours = _score(split.y[held], mean, np.sqrt(variance))
-    if _score(split.y[held], plain.predict(checked), noise) >= ours:
+    if _score(split.y[held], plain.predict(validation), noise) >= ours:
         return normal(plain.predict(split.new), noise, split) | {"took": np.array(0)}
-    mean, variance = both.predict(split.new).T
+    mean, variance = uncertain.predict(split.new).T
     return normal(mean, np.sqrt(variance), split) | {"took": np.array(1)}
 
 
@@ -77,14 +79,14 @@ def ngboost(split: Split) -> Answer:
 
     (x, new), (rows, held) = numbers(split), halves(split)
     options = {"n_estimators": MOST_TREES, "verbose": False, "random_state": split.seed}
-    known, y = np.unique(split.y, return_inverse=True)
+    classes, y = np.unique(split.y, return_inverse=True)
     y = split.y if split.regression else y
     model = (
-        NGBRegressor(**options) if split.regression else NGBClassifier(Dist=k_categorical(len(known)), **options)
+        NGBRegressor(**options) if split.regression else NGBClassifier(Dist=k_categorical(len(classes)), **options)
     )  # fmt: skip
     model.fit(x[rows], y[rows], X_val=x[held], Y_val=y[held], early_stopping_rounds=PATIENCE)
     best = (model.best_val_loss_itr or 0) + 1  # the library predicts with all trees unless it is told
     if split.regression:
-        found = model.pred_dist(new, max_iter=best)
-        return normal(found.loc, found.scale, split)
-    return probabilities(model.predict_proba(new, max_iter=best), known, split)
+        density = model.pred_dist(new, max_iter=best)
+        return normal(density.loc, density.scale, split)
+    return probabilities(model.predict_proba(new, max_iter=best), classes, split)

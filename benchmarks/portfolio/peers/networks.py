@@ -58,7 +58,7 @@ def tabpfn(split: Split) -> Answer:
 
     x, new = numbers(split, codes=True)
     torch.manual_seed(split.seed)
-    known, y = np.unique(split.y, return_inverse=True)
+    classes, y = np.unique(split.y, return_inverse=True)
     model = TabPFNClassifier(device="cpu", N_ensemble_configurations=32)
     model.fit(x, y)
-    return probabilities(model.predict_proba(new), known, split)
+    return probabilities(model.predict_proba(new), classes, split)

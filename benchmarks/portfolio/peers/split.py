@@ -68,8 +68,8 @@ def with_levels(split: Split) -> tuple[pd.DataFrame, pd.DataFrame]:
     x, new = split.x.copy(), split.new.copy()
     for name in split.texts:
         levels = pd.CategoricalDtype(sorted(x[name].unique()))
-        known = new[name].where(new[name].isin(levels.categories))
-        x[name], new[name] = x[name].astype(levels), known.astype(levels)
+        column = new[name].where(new[name].isin(levels.categories))
+        x[name], new[name] = x[name].astype(levels), column.astype(levels)
     return x, new
 
 
@@ -96,13 +96,13 @@ def _columns(split: Split, name: str, codes: bool) -> list[tuple[np.ndarray, np.
         return [*filled, (x.isna().to_numpy(float), new.isna().to_numpy(float))] if x.isna().any() else filled
     levels = sorted(x.unique())
     if codes:
-        place = {level: float(i) for i, level in enumerate(levels)}
-        return [(x.map(place).to_numpy(float), new.map(place).fillna(-1.0).to_numpy(float))]
+        positions = {level: float(i) for i, level in enumerate(levels)}
+        return [(x.map(positions).to_numpy(float), new.map(positions).fillna(-1.0).to_numpy(float))]
     if len(levels) <= MOST_INDICATORS:
         return [((x == level).to_numpy(float), (new == level).to_numpy(float)) for level in levels]
     from sklearn.preprocessing import TargetEncoder
 
     kind = "continuous" if split.regression else "auto"
     encoder = TargetEncoder(target_type=kind, random_state=split.seed)
-    found = encoder.fit_transform(x.to_frame(), split.y)
-    return list(zip(found.T, encoder.transform(new.to_frame()).T))
+    encoded = encoder.fit_transform(x.to_frame(), split.y)
+    return list(zip(encoded.T, encoder.transform(new.to_frame()).T))

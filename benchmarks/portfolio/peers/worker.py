@@ -17,8 +17,8 @@ PACKAGES = ("catboost", "lightgbm", "xgboost", "ngboost", "scikit-learn", "pytab
 
 def main() -> int:
     """Fit, predict, and leave `answer.npz` and `times.json` in the folder."""
-    module, function, place = sys.argv[1:]
-    folder = Path(place)
+    module, function, path = sys.argv[1:]
+    folder = Path(path)
     fit = getattr(importlib.import_module(f"benchmarks.portfolio.peers.{module}"), function)
     split = read(folder)
     began = time.perf_counter()
@@ -34,14 +34,14 @@ def main() -> int:
 
 def versions() -> dict[str, str]:
     """Of the packages that were imported."""
-    found = {}
+    installed = {}
     for name in PACKAGES:
         if name.replace("scikit-learn", "sklearn") in sys.modules:
             try:
-                found[name] = importlib.metadata.version(name)
+                installed[name] = importlib.metadata.version(name)
             except importlib.metadata.PackageNotFoundError:
-                found[name] = "0.1"
-    return found
+                installed[name] = "0.1"
+    return installed
 
 
 if __name__ == "__main__":

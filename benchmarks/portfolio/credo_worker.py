@@ -1,5 +1,7 @@
-"""credo's process: `python -m benchmarks.portfolio.own FOLDER`. It reads what rivals read, and the truth when it has
-predicted."""
+"""credo's process: `python -m benchmarks.portfolio.credo_worker FOLDER`.
+
+It reads what rivals read, and the truth when it has predicted.
+"""
 
 import json
 import sys
@@ -42,9 +44,9 @@ def main(folder: Path) -> int:
 
 def _ordered(run: Any, probs: np.ndarray) -> np.ndarray:
     codes = [int(str(label).removeprefix("class ")) for label in run.encoder.classes]
-    found = np.zeros((len(probs), max(codes) + 1))
-    found[:, codes] = probs
-    return found
+    ordered = np.zeros((len(probs), max(codes) + 1))
+    ordered[:, codes] = probs
+    return ordered
 
 
 if __name__ == "__main__":
