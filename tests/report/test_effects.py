@@ -11,7 +11,7 @@ from credo.report.effects import effect_figures, input_section, left_out, of_dat
 from credo.report.nodes import node_shares, node_words
 from credo.report.words import number, percent
 from credo.report.write import render
-from credo.tables.columns.decode import decode, feature_groups, known
+from credo.tables.columns.decode import decode, feature_groups, has_value
 from credo.tables.columns.shown import WEEKDAYS
 from credo.tables.encode.encoder import TableEncoder
 
@@ -47,8 +47,8 @@ def test_decode_undoes_the_encoding(mixed):
     for column in encoder.columns:
         own = inputs[:, list(groups[column.name])]
         cells, given = decode(column, own), mixed[column.name]
-        np.testing.assert_array_equal(known(column, own), given.notna())
-        there = known(column, own)
+        np.testing.assert_array_equal(has_value(column, own), given.notna())
+        there = has_value(column, own)
         if column.kind in ("boolean", "category"):
             assert [str(v) for v in given[there]] == list(cells[there])
         elif column.kind == "date":

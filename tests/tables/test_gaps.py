@@ -9,7 +9,7 @@ import credo
 from credo.errors import InputError
 from credo.storage.export.portable.cells import as_columns, unknown_cells
 from credo.storage.export.portable.cells import encode as portable_encode
-from credo.tables.columns.decode import decode, known
+from credo.tables.columns.decode import decode, has_value
 from credo.tables.encode.columns import learn_column
 from credo.tables.encode.encoder import TableEncoder
 from credo.tables.encode.levels import LEVELS
@@ -93,8 +93,8 @@ def test_a_new_gap_of_every_kind_of_column(name):
     assert one.values.shape == (LEVELS, len(one.features))
     assert np.isfinite(settled(encoder, inputs)).all()
     column = next(column for column in encoder.columns if column.name == name)
-    assert np.flatnonzero(~known(column, inputs[:, one.features])).tolist() == [3, 5]
-    assert known(column, one.values).all()
+    assert np.flatnonzero(~has_value(column, inputs[:, one.features])).tolist() == [3, 5]
+    assert has_value(column, one.values).all()
     assert len(set(decode(column, one.values))) > 1
     with pytest.raises(InputError, match=f"Column '{name}' is missing in row 4, and training had no such cell"):
         encoder.inputs(rows)

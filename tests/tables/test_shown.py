@@ -49,6 +49,6 @@ def test_missing_dates_and_names_that_are_taken():
     shown = shown_inputs(encoder, inputs)
     assert list(shown) == ["day", "day: day of week (clock)", "day: day of week"]
     clock = shown["day: day of week (clock)"]
-    np.testing.assert_array_equal(clock.known(inputs), dates.notna())
+    np.testing.assert_array_equal(clock.has_value(inputs), dates.notna())
     assert shown["day: day of week"].part is None
-    assert shown["day"].places[-1] == max(clock.whole)  # the mark of a missing cell goes with the trend
+    assert shown["day"].places[-1] == max(clock.column_places)  # the mark of a missing cell goes with the trend

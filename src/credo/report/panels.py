@@ -66,7 +66,7 @@ def panels(effects: Effects, encoder: Any, inputs: np.ndarray, output: int | Non
             area.set_visible(False)
             continue
         one = shown[names[i]]
-        known_rows = rows[one.known(rows)][:, list(one.places)]
+        known_rows = rows[one.has_value(rows)][:, list(one.places)]
         _panel(area, effects.curves[one.name], one, known_rows, lines, first=i == 0)
         y_label = "" if i % across else _y_label(encoder, lines, output)
         dress(area, _heading(effects, one.name, lines), plain(one.name, 32), y_label, size=9.5)

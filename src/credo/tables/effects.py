@@ -62,7 +62,7 @@ def table_effects(
     points = most_points or effort.points
     grids = {}
     for name, one in shown.items():
-        usable = array[one.known(array)][:, list(one.places)]
+        usable = array[one.has_value(array)][:, list(one.places)]
         if len(usable):
             grids[name] = _grid(one, usable, points)
     groups = {name: one.places for name, one in shown.items()}

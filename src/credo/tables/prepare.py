@@ -14,7 +14,7 @@ from credo.tables.auto import AUTO
 from credo.tables.auto.case import of_table
 from credo.tables.auto.model_set import STACK
 from credo.tables.auto.resolution import Resolved, resolve
-from credo.tables.columns.roles import known_targets, without_columns
+from credo.tables.columns.roles import rows_with_targets, without_columns
 from credo.tables.duration import Stopwatch, announced
 from credo.tables.encode.encoder import Arrays, TableEncoder
 from credo.tables.encode.learning import plain_target
@@ -61,7 +61,7 @@ def prepare(job: Job, table: Any, say: Callable[[str], Any]) -> Prepared:
         build(job.method, job.settings)
     frame, read_notes = read_source(job.table if table is None else table)
     target: Any = plain_target(tuple(job.target))
-    frame, target_notes = known_targets(parse.named_frame(frame), job.target, job.missing)
+    frame, target_notes = rows_with_targets(parse.named_frame(frame), job.target, job.missing)
     frame, aside = without_columns(frame, job.drop, job.target, (job.split_by, job.time, job.weights))
     task, why = choose_task(frame, target, job.task)
     stratify = target if task == "classification" and job.split_by is None and job.time is None else None

@@ -15,7 +15,7 @@ from credo.evaluation.comparison.folds import check_folds, group_codes
 from credo.evaluation.comparison.folds import find_folds as find_folds
 from credo.registry import METHODS, did_you_mean
 from credo.tables.auto import AUTO
-from credo.tables.columns.roles import known_targets, without_columns
+from credo.tables.columns.roles import rows_with_targets, without_columns
 from credo.tables.encode.learning import plain_target, target_names
 from credo.tables.encode.targets import choose_task
 from credo.tables.model import parse_network
@@ -72,7 +72,7 @@ class Plan:
         names = target_names(target)
         target = plain_target(names)
         frame, read_notes = read_source(table)
-        frame, target_notes = known_targets(parse.named_frame(frame), names, missing)
+        frame, target_notes = rows_with_targets(parse.named_frame(frame), names, missing)
         frame, _ = without_columns(frame, drop, names, (groups,))
         resolved, why = choose_task(frame, target, task)
         if resolved == "classification" and not isinstance(target, str):

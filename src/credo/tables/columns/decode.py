@@ -25,12 +25,12 @@ def feature_groups(encoder: TableEncoder) -> dict[str, tuple[int, ...]]:
         >>> feature_groups(TableEncoder.learn(frame, "y"))
         {'dose': (0,), 'town': (1, 2)}
     """
-    found, start = {}, 0
+    groups, start = {}, 0
     for column in encoder.columns:
         stop = start + len(column.names)
-        found[column.name] = tuple(range(start, stop))
+        groups[column.name] = tuple(range(start, stop))
         start = stop
-    return found
+    return groups
 
 
 def decode(column: Column, features: Any) -> np.ndarray:
@@ -68,7 +68,7 @@ def decode(column: Column, features: Any) -> np.ndarray:
     raise TypeError(f"{type(column).__name__} is no column that can be decoded")
 
 
-def known(column: Column, features: Any) -> np.ndarray:
+def has_value(column: Column, features: Any) -> np.ndarray:
     """Which rows have a cell in this column that training knew [n].
 
     Args:
@@ -98,9 +98,9 @@ def _decimals(size: float) -> int:
 
 def _category(column: CategoryColumn, features: np.ndarray) -> np.ndarray:
     labels = [*column.categories, *([OTHER] if column.other else [])]
-    own = features[:, : len(labels)]
-    values = np.array(labels, dtype=object)[own.argmax(1)]
-    absent = ~(own.max(1) > 0.5)
+    indicators = features[:, : len(labels)]
+    values = np.array(labels, dtype=object)[indicators.argmax(1)]
+    absent = ~(indicators.max(1) > 0.5)
     if column.indicator:
         absent |= features[:, -1] > 0.5
     values[absent] = None
@@ -109,10 +109,10 @@ def _category(column: CategoryColumn, features: np.ndarray) -> np.ndarray:
 
 def _code(column: CodeColumn, features: np.ndarray) -> np.ndarray:
     codes = np.round(np.where(np.isnan(features[:, 0]), column.levels, features[:, 0])).astype(int)
-    known = (codes >= 0) & (codes < len(column.categories))
+    valid = (codes >= 0) & (codes < len(column.categories))
     if column.indicator:
-        known &= features[:, -1] <= 0.5
-    values = np.array([*column.categories, None], dtype=object)[np.where(known, codes, -1)]
+        valid &= features[:, -1] <= 0.5
+    values = np.array([*column.categories, None], dtype=object)[np.where(valid, codes, -1)]
     return np.asarray(values)
 
 

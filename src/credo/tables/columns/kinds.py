@@ -77,9 +77,9 @@ def _text(series: pd.Series, ids: bool) -> Kind:
     numeric = ~np.isnan(parse.lenient_numbers(first))
     if numeric.all():
         return Kind("numeric", number_forms.PLAIN)
-    found = _date_format(series)
-    if found is not None:
-        return found
+    dates = _date_format(series)
+    if dates is not None:
+        return dates
     written = number_forms.find(map(str, values))
     if written is not None:
         return Kind("numeric", written, written_note(series))
@@ -119,10 +119,10 @@ def _refuse_mixture(series: pd.Series, codes: np.ndarray, numeric: np.ndarray) -
     present = (codes >= 0) & seen
     short = numeric.sum() > 2 and 2 * numeric.sum() > present.sum() and 3 * seen.mean() >= 2
     if (many or short) and not seen.all():
-        place = int(np.argmin(seen))
+        row = int(np.argmin(seen))
         raise InputError(
-            f"Column '{series.name}' holds numbers but also text such as '{series.iloc[place]!s:.60}' in "
-            f"{parse.row_name(series, place)}; replace the text by numbers or by empty cells."
+            f"Column '{series.name}' holds numbers but also text such as '{series.iloc[row]!s:.60}' in "
+            f"{parse.row_name(series, row)}; replace the text by numbers or by empty cells."
         )
 
 

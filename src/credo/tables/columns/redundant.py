@@ -59,9 +59,9 @@ def _follows(ordered: np.ndarray) -> bool:
     power = float(centred @ centred)
     if power == 0.0:
         return False
-    place = np.arange(size) - (size - 1) / 2
+    position = np.arange(size) - (size - 1) / 2
     serial = float(centred[1:] @ centred[:-1]) / power
-    trend = float(centred @ place) / (power * float(place @ place)) ** 0.5
+    trend = float(centred @ position) / (power * float(position @ position)) ** 0.5
     return max(abs(serial), abs(trend)) * size**0.5 > FAR
 
 
@@ -84,17 +84,17 @@ def copies(columns: Sequence[Any], frame: pd.DataFrame, keep: np.ndarray) -> dic
     rows = np.flatnonzero(keep)
     few = rows[np.linspace(0, len(rows) - 1, min(len(rows), SAMPLE)).astype(int)]
     seen: dict[Any, list[Any]] = {}
-    found: dict[str, str] = {}
+    originals: dict[str, str] = {}
     for column in columns:
         sample = _meaning(column, frame[column.name].iloc[few])
         keys = _keys(column, sample)
-        for other, own in (pair for key in keys for pair in seen.get(key, ())):
-            if _same(sample, own) and (len(rows) == len(few) or _same_everywhere(column, other, frame, rows)):
-                found[column.name] = other.name
+        for other, other_sample in (pair for key in keys for pair in seen.get(key, ())):
+            if _same(sample, other_sample) and (len(rows) == len(few) or _same_everywhere(column, other, frame, rows)):
+                originals[column.name] = other.name
                 break
         else:
             seen.setdefault(keys[0], []).append((column, sample))
-    return found
+    return originals
 
 
 def _keys(column: Any, sample: np.ndarray) -> list[Any]:

@@ -14,21 +14,21 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def known_targets(frame: pd.DataFrame, targets: Sequence[str], missing: str) -> tuple[pd.DataFrame, list[str]]:
+def rows_with_targets(frame: pd.DataFrame, targets: Sequence[str], missing: str) -> tuple[pd.DataFrame, list[str]]:
     """The rows whose targets are known, where cells may be missing, and a note about the others.
 
     A row without a target can neither teach nor test; under "error" it stays and is refused later, else it is
     left out.
     """
-    known = np.ones(len(frame), bool)
+    present = np.ones(len(frame), bool)
     for name in targets:
         column = parse.find_column(frame, name, "the target")
         if missing != "error":
-            known &= ~parse.missing_mask(column)
-    if known.all():
+            present &= ~parse.missing_mask(column)
+    if present.all():
         return frame, []
-    gone = f"{int((~known).sum())} of {len(known)} rows have no {parse.listed(targets)} and are left out."
-    return frame[known], [gone]
+    note = f"{int((~present).sum())} of {len(present)} rows have no {parse.listed(targets)} and are left out."
+    return frame[present], [note]
 
 
 def without_columns(

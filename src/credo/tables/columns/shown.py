@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from credo.tables.columns.decode import decode, feature_groups, known
+from credo.tables.columns.decode import decode, feature_groups, has_value
 from credo.tables.encode.columns import Column, DateColumn
 from credo.tables.encode.encoder import TableEncoder
 from credo.tables.encode.features import PARTS
@@ -31,19 +31,19 @@ class Shown:
         name: what it is called: that of the column, and of the clock where it is one.
         column: how its column was encoded.
         places: of its features among the inputs.
-        whole: places of all features of the column.
+        column_places: places of all features of the column.
         part: the clock that this is, one of `PARTS`; None for what is no clock.
     """
 
     name: str
     column: Column
     places: tuple[int, ...]
-    whole: tuple[int, ...]
+    column_places: tuple[int, ...]
     part: str | None = None
 
-    def known(self, inputs: np.ndarray) -> np.ndarray:
+    def has_value(self, inputs: np.ndarray) -> np.ndarray:
         """Which rows of encoded inputs [n, features] have a cell in this column [n]."""
-        return known(self.column, inputs[:, list(self.whole)])
+        return has_value(self.column, inputs[:, list(self.column_places)])
 
     def cells(self, features: Any) -> np.ndarray:
         """The features of this input [n, places] in units of the table; of a clock its weekday (0 is Monday), its day
@@ -78,24 +78,26 @@ def shown_inputs(encoder: TableEncoder, inputs: np.ndarray) -> dict[str, Shown]:
         {'day': (0, 1, 2), 'day: day of week': (3, 4)}
     """
     groups = feature_groups(encoder)
-    found: dict[str, Shown] = {}
+    shown: dict[str, Shown] = {}
     for column in encoder.columns:
-        whole = groups[column.name]
-        clocks = _clocks(column, whole, inputs) if isinstance(column, DateColumn) else {}
-        apart = {place for places in clocks.values() for place in places}
-        found[column.name] = Shown(column.name, column, tuple(p for p in whole if p not in apart), whole)
+        column_places = groups[column.name]
+        clocks = _clocks(column, column_places, inputs) if isinstance(column, DateColumn) else {}
+        apart = {feature for places in clocks.values() for feature in places}
+        shown[column.name] = Shown(
+            column.name, column, tuple(p for p in column_places if p not in apart), column_places
+        )
         for part, places in clocks.items():
             name = f"{column.name}: {part.replace('_', ' ')}"
             while name in groups:
                 name += " (clock)"
-            found[name] = Shown(name, column, places, whole, part)
-    return found
+            shown[name] = Shown(name, column, places, column_places, part)
+    return shown
 
 
-def _clocks(column: DateColumn, whole: tuple[int, ...], inputs: np.ndarray) -> dict[str, tuple[int, int]]:
-    own = inputs[:, list(whole)]
-    elapsed = column.scale * np.asarray(own[known(column, own), 0], np.float64)
+def _clocks(column: DateColumn, column_places: tuple[int, ...], inputs: np.ndarray) -> dict[str, tuple[int, int]]:
+    features = inputs[:, list(column_places)]
+    elapsed = column.scale * np.asarray(features[has_value(column, features), 0], np.float64)
     span = float(np.ptp(elapsed)) if len(elapsed) else 0.0
-    at = whole[0] + 1
+    at = column_places[0] + 1
     places = {part: (at + 2 * i, at + 2 * i + 1) for i, part in enumerate(column.parts)}
     return {part: two for part, two in places.items() if span >= WHOLE_PERIODS * PARTS[part]}

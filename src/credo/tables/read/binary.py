@@ -80,5 +80,7 @@ def _without_metadata(table: pa.Table) -> pa.Table:
     names = table.column_names
     if b"pandas" in (table.schema.metadata or {}):
         # By place, because two columns of one name are refused later, in a sentence of their own.
-        table = table.select([place for place, name in enumerate(names) if not INDEX_WITHOUT_NAME.fullmatch(name)])
+        table = table.select(
+            [position for position, name in enumerate(names) if not INDEX_WITHOUT_NAME.fullmatch(name)]
+        )
     return table.replace_schema_metadata(None)

@@ -69,15 +69,15 @@ def _first_sheet(path: Path) -> tuple[pd.DataFrame, list[str]]:
 def _name(cell: Any) -> str:
     import pandas as pd
 
-    whole = isinstance(cell, float) and cell.is_integer()
-    return "" if pd.isna(cell) else str(int(cell) if whole else cell).strip()
+    is_whole = isinstance(cell, float) and cell.is_integer()
+    return "" if pd.isna(cell) else str(int(cell) if is_whole else cell).strip()
 
 
 def _as_arrow(frame: pd.DataFrame) -> pa.Table:
     """Each column as the one type that its cells have, or as text where they have several."""
     import pyarrow as pa
 
-    columns = [_column([_cell(value) for value in frame.iloc[:, place]]) for place in range(frame.shape[1])]
+    columns = [_column([_cell(value) for value in frame.iloc[:, position]]) for position in range(frame.shape[1])]
     return pa.Table.from_arrays(columns, names=list(frame.columns))
 
 

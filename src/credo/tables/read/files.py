@@ -79,28 +79,28 @@ def write_table(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
 
 def _ending(path: Path, endings: tuple[str, ...]) -> str:
     name = path.name.lower()
-    found = [ending for ending in endings if name.endswith(ending)]
-    if not found:
+    matches = [ending for ending in endings if name.endswith(ending)]
+    if not matches:
         listed = f"{', '.join(endings[:-1])} or {endings[-1]}"
         raise InputError(f"The ending of {path} is not that of a table; use {listed} (from elsewhere: save as CSV).")
-    return max(found, key=len)
+    return max(matches, key=len)
 
 
 def _check_readable(path: Path) -> None:
     try:
-        known = path.stat()
+        status = path.stat()
     except (FileNotFoundError, NotADirectoryError):
         raise InputError(f"There is no file {path}; check the path.") from None
     except (OSError, ValueError) as error:  # a link that leads to itself, a name that is too long or holds a zero
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise InputError(f"The file {path} cannot be opened ({reason}); check the path.") from error
-    if stat.S_ISDIR(known.st_mode):
+    if stat.S_ISDIR(status.st_mode):
         raise InputError(f"{path} is a folder, not a table; name a file in it.")
-    if not stat.S_ISREG(known.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise InputError(f"{path} is a pipe or a device, not a file; save the table as a file.")
     if not os.access(path, os.R_OK):
         raise InputError(f"The file {path} may not be read; change its permissions.")
-    if known.st_size == 0:
+    if status.st_size == 0:
         raise InputError(f"The file {path} is empty; it needs a line of column names and rows below it.")
 
 
@@ -130,17 +130,17 @@ def _plain_types(table: pa.Table) -> pa.Table:
     """Turn decimals into floats and times of day into durations, which pandas would hold as objects."""
     import pyarrow as pa
 
-    for place, field in enumerate(table.schema):
+    for position, field in enumerate(table.schema):
         kind: Any = None
         if pa.types.is_decimal(field.type):
             kind = pa.float64()
         elif pa.types.is_time(field.type):
             kind = pa.duration(field.type.unit)
         if kind is not None:
-            column = table.column(place)
+            column = table.column(position)
             if pa.types.is_duration(kind):
                 column = column.cast(pa.int32() if field.type.bit_width == 32 else pa.int64()).cast(pa.int64())
-            table = table.set_column(place, field.name, column.cast(kind))
+            table = table.set_column(position, field.name, column.cast(kind))
     return table
 
 

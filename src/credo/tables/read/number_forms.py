@@ -33,15 +33,15 @@ def read(text: str, form: str) -> float:
         >>> read("$96,255", "dot"), read("1.234,56 €", "comma"), read("38%", "dot"), read("-1 500", "comma")
         (96255.0, 1234.56, 38.0, -1500.0)
     """
-    found = UNIT.fullmatch(text.strip()) if len(text) <= MOST_LETTERS else None
-    if found is None or (found["before"] and found["after"]) or (found["sign"] and found["inner"]):
+    match = UNIT.fullmatch(text.strip()) if len(text) <= MOST_LETTERS else None
+    if match is None or (match["before"] and match["after"]) or (match["sign"] and match["inner"]):
         return np.nan
-    number = found["number"].strip()
+    number = match["number"].strip()
     if not SHAPES[form].fullmatch(number):
         return np.nan
     number = GROUPS.sub("", number)
     number = number.replace(",", "") if form == DOT else number.replace(".", "").replace(",", ".")
-    return -float(number) if (found["sign"] or found["inner"]) in ("-", "−") else float(number)
+    return -float(number) if (match["sign"] or match["inner"]) in ("-", "−") else float(number)
 
 
 def find(texts: Iterable[str]) -> str | None:
@@ -63,5 +63,5 @@ def is_ambiguous(texts: Iterable[str]) -> bool:
 
 
 def _units(texts: list[str]) -> set[str]:
-    found = (UNIT.fullmatch(text.strip()) if len(text) <= MOST_LETTERS else None for text in texts)
-    return {(match["before"] or match["after"]) if match else "?" for match in found}
+    matches = (UNIT.fullmatch(text.strip()) if len(text) <= MOST_LETTERS else None for text in texts)
+    return {(match["before"] or match["after"]) if match else "?" for match in matches}

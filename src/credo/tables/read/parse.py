@@ -49,7 +49,7 @@ def find_column(frame: pd.DataFrame, name: str, purpose: str) -> pd.Series:
 def did_you_mean(name: str, names: Iterable[str]) -> str:
     """Return "did you mean 'x'?" or, where nothing is near, the names there are."""
     names = list(names)
-    lower = {known.lower().strip(): known for known in reversed(names)}
+    lower = {candidate.lower().strip(): candidate for candidate in reversed(names)}
     near = difflib.get_close_matches(name.lower().strip(), lower, n=1)
     if near:
         return f"did you mean '{lower[near[0]]}'"
@@ -63,9 +63,9 @@ def listed(names: Iterable[Any], most: int = 6) -> str:
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
 
-def row_name(series: pd.Series, place: int) -> str:
+def row_name(series: pd.Series, row: int) -> str:
     """Return the row as a person counts it: the first row below the header is row 1."""
-    label = series.index[place]
+    label = series.index[row]
     return f"row {label + 1}" if isinstance(label, (int, np.integer)) else f"row {label!r}"
 
 
@@ -167,10 +167,10 @@ def _numbers_in_text(series: pd.Series, purpose: str, advice: str, form: str) ->
     values = lenient_numbers(series, form)
     bad = np.isnan(values) & ~missing_mask(series)
     if bad.any():
-        place = int(bad.argmax())
+        row = int(bad.argmax())
         raise InputError(
-            f"Column '{series.name}' should hold {purpose} but has {_shown(series.iloc[place])} in "
-            f"{row_name(series, place)}; {advice}."
+            f"Column '{series.name}' should hold {purpose} but has {_shown(series.iloc[row])} in "
+            f"{row_name(series, row)}; {advice}."
         )
     return values
 
@@ -208,15 +208,15 @@ def number_form(series: pd.Series) -> str | None:
 def flags(series: pd.Series) -> np.ndarray:
     """Return 0, 1 or NaN for a column of truth values, also when written as numbers or words."""
     codes, keys = text_keys(series)
-    known = [TRUE_WORDS.get(key.lower()) for key in keys]
-    for code, value in enumerate(known):
+    values = [TRUE_WORDS.get(key.lower()) for key in keys]
+    for code, value in enumerate(values):
         if value is None:
-            place = int(np.argmax(codes == code))
+            row = int(np.argmax(codes == code))
             raise InputError(
                 f"Column '{series.name}' should hold true or false but has '{keys[code]:.60}' in "
-                f"{row_name(series, place)}; correct it or leave the cell empty."
+                f"{row_name(series, row)}; correct it or leave the cell empty."
             )
-    return np.array([*known, np.nan], np.float64)[codes]
+    return np.array([*values, np.nan], np.float64)[codes]
 
 
 def days(series: pd.Series, form: str | None) -> np.ndarray:
@@ -230,11 +230,11 @@ def days(series: pd.Series, form: str | None) -> np.ndarray:
         values = np.full(len(series), np.nan)
     bad = np.isnan(values) & ~missing_mask(series)
     if bad.any():
-        place = int(bad.argmax())
+        row = int(bad.argmax())
         like = f" like {form}" if form else ""
         raise InputError(
-            f"Column '{series.name}' should hold dates{like} but has {_shown(series.iloc[place])} in "
-            f"{row_name(series, place)}; correct it or leave the cell empty."
+            f"Column '{series.name}' should hold dates{like} but has {_shown(series.iloc[row])} in "
+            f"{row_name(series, row)}; correct it or leave the cell empty."
         )
     return values
 
@@ -265,9 +265,9 @@ def _check_years(series: pd.Series) -> None:
     years = stamps.astype("datetime64[Y]").astype(np.int64) + 1970
     bad = ~np.isnat(stamps) & ((years < FIRST_YEAR) | (years > LAST_YEAR))
     if bad.any():
-        place = int(bad.argmax())
+        row = int(bad.argmax())
         raise InputError(
-            f"Column '{series.name}' has a date in the year {years[place]} in {row_name(series, place)}; dates lie "
+            f"Column '{series.name}' has a date in the year {years[row]} in {row_name(series, row)}; dates lie "
             f"between the years {FIRST_YEAR} and {LAST_YEAR}: correct it or leave the cell empty."
         )
 
@@ -276,7 +276,7 @@ def text_keys(series: pd.Series) -> tuple[np.ndarray, list[str]]:
     """Return a code for each row (-1 where missing) and the text that each code stands for."""
     codes, values = distinct(series)
     keys = [text_key(value) for value in values]
-    order = {key: place for place, key in enumerate(dict.fromkeys(keys))}
+    order = {key: index for index, key in enumerate(dict.fromkeys(keys))}
     merged = np.array([order[key] for key in keys] + [-1], np.int64)
     return merged[codes], list(order)
 
@@ -287,12 +287,12 @@ def distinct(series: pd.Series) -> tuple[np.ndarray, list[Any]]:
 
     refuse_odd(series)
     codes, values = pd.factorize(series)
-    kept = [place for place, value in enumerate(values) if not (isinstance(value, str) and not value.strip())]
-    if len(kept) < len(values):
+    positions = [i for i, value in enumerate(values) if not (isinstance(value, str) and not value.strip())]
+    if len(positions) < len(values):
         moved = np.full(len(values) + 1, -1)
-        moved[kept] = np.arange(len(kept))
+        moved[positions] = np.arange(len(positions))
         codes = moved[codes]
-    return np.asarray(codes), [values[place] for place in kept]
+    return np.asarray(codes), [values[i] for i in positions]
 
 
 def _shown(value: Any) -> str:

@@ -92,7 +92,7 @@ def merged(codes: np.ndarray | None, groups: np.ndarray | None) -> np.ndarray | 
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    own = np.unique(np.asarray(groups), return_inverse=True)[1].ravel()
+    group_codes = np.unique(np.asarray(groups), return_inverse=True)[1].ravel()
     size = len(codes)
-    links = coo_array((np.ones(size), (codes, size + own)), shape=(2 * size, 2 * size))
+    links = coo_array((np.ones(size), (codes, size + group_codes)), shape=(2 * size, 2 * size))
     return connected_components(links, directed=False)[1][codes]

@@ -39,9 +39,9 @@ def split_rows(
             two rows of each class stay in training.
     """
     frame = parse.named_frame(frame)
-    whole = _whole_copies(frame, holdout, seed, stratify) if split_by is None and time is None else None
-    if whole is not None:
-        return whole
+    split = _split_with_copies(frame, holdout, seed, stratify) if split_by is None and time is None else None
+    if split is not None:
+        return split
     if isinstance(holdout, bool) or not isinstance(holdout, (int, float)) or not 0.0 <= holdout < 1.0:
         raise InputError(f"The hold-out share is {holdout} but must be at least 0 and below 1; try --holdout 0.1.")
     if split_by is not None and time is not None:
@@ -61,7 +61,7 @@ def split_rows(
     return np.flatnonzero(~held), np.flatnonzero(held)
 
 
-def _whole_copies(frame: pd.DataFrame, holdout: float, seed: int, stratify: Any) -> Split | None:
+def _split_with_copies(frame: pd.DataFrame, holdout: float, seed: int, stratify: Any) -> Split | None:
     """The split of a table with copies: one row of each kind is split, and copies follow it. None without copies."""
     codes = copies_of(frame)
     if codes is None:
