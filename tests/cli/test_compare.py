@@ -74,8 +74,10 @@ def test_a_run_keeps_the_groups_of_its_held_out_rows(credo, grouped):
 
 
 def test_a_run_of_before_groups_were_kept_still_loads(credo, grouped, tmp_path, monkeypatch):
-    kept = fitting._kept
-    monkeypatch.setattr(fitting, "_kept", lambda prepared: {k: v for k, v in kept(prepared).items() if k != "groups"})
+    arrays_of = fitting._held_out_arrays
+    monkeypatch.setattr(
+        fitting, "_held_out_arrays", lambda prepared: {k: v for k, v in arrays_of(prepared).items() if k != "groups"}
+    )
     how = ("--target", "price", *FIT, "--split-by", "site", "--holdout", "0.5")
     assert credo("fit", grouped / "sites.csv", *how, "--out", tmp_path / "old").exit_code == 0
     old = load_run_data(tmp_path / "old")

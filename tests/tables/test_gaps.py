@@ -13,7 +13,7 @@ from credo.tables.columns.decode import decode, has_value
 from credo.tables.encode.columns import learn_column
 from credo.tables.encode.encoder import TableEncoder
 from credo.tables.encode.levels import LEVELS
-from credo.tables.encode.unseen import find_unseen, predict_unseen, settled, unseen_notes
+from credo.tables.encode.unseen import fill_gaps, find_unseen, predict_unseen, unseen_notes
 
 ROWS = 400
 
@@ -91,7 +91,7 @@ def test_a_new_gap_of_every_kind_of_column(name):
     (one,) = find_unseen(encoder, inputs)
     assert np.flatnonzero(one.rows).tolist() == [3, 5]
     assert one.values.shape == (LEVELS, len(one.features))
-    assert np.isfinite(settled(encoder, inputs)).all()
+    assert np.isfinite(fill_gaps(encoder, inputs)).all()
     column = next(column for column in encoder.columns if column.name == name)
     assert np.flatnonzero(~has_value(column, inputs[:, one.features])).tolist() == [3, 5]
     assert has_value(column, one.values).all()

@@ -15,7 +15,7 @@ from credo.evaluation.metrics import summarise
 from credo.report.views import View, views
 from credo.storage.run_directory.write import installed
 from credo.tables.encode.scale import true_targets
-from credo.tables.encode.unseen import settled
+from credo.tables.encode.unseen import fill_gaps
 from credo.tables.score import predictive_at
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ class RunData:
         """
         predictive, truth = predictive_at(fit, encoder, inputs, seed, num_samples), true_targets(encoder, targets)
         return cls.from_predictions(
-            name, fit, predictive, truth, encoder=encoder, inputs=settled(encoder, inputs), seed=seed, **others
+            name, fit, predictive, truth, encoder=encoder, inputs=fill_gaps(encoder, inputs), seed=seed, **others
         )
 
     @cached_property

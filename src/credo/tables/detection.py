@@ -10,7 +10,7 @@ import numpy as np
 
 from credo.applications.detection import Attack, attack, detect, suspicion, threshold
 from credo.errors import InputError
-from credo.tables.encode.unseen import settled
+from credo.tables.encode.unseen import fill_gaps
 from credo.tables.read.source import table_name
 
 if TYPE_CHECKING:
@@ -48,22 +48,22 @@ def attacked(run: Any, how: Attack, clean: Any, score: str | None, fpr: float, s
     if run.encoder.classes is None:
         raise InputError("--attack turns one class into another, and this run predicts numbers; use --suspect FILE.")
     inputs, targets = _clean_rows(run, clean, True, say)
-    inputs, seed = settled(run.encoder, inputs), jax.random.key(run.seed)
+    inputs, seed = fill_gaps(run.encoder, inputs), jax.random.key(run.seed)
     key_split, key_attack, key_detect = jax.random.split(jax.random.fold_in(seed, 5), 3)
     order = np.asarray(jax.random.permutation(key_split, len(inputs)))
     first, second = np.sort(order[: len(order) // 2]), np.sort(order[len(order) // 2 :])
     _say_few(len(first), fpr, say)
-    made = attack(key_attack, run.fit, inputs[second], targets[second], how)
-    if not made.success.any():
-        return made, None
-    return made, detect(key_detect, run.fit, inputs[first], inputs[second], made, score, max_fpr=fpr)
+    outcome = attack(key_attack, run.fit, inputs[second], targets[second], how)
+    if not outcome.success.any():
+        return outcome, None
+    return outcome, detect(key_detect, run.fit, inputs[first], inputs[second], outcome, score, max_fpr=fpr)
 
 
 def beside(columns: dict[str, Any], frame: pd.DataFrame) -> pd.DataFrame:
     """Columns before those of a table, whose own may have the same names."""
     result = frame.reset_index(drop=True)
-    for place, (name, column) in enumerate(columns.items()):
-        result.insert(place, name, column, allow_duplicates=True)
+    for position, (name, column) in enumerate(columns.items()):
+        result.insert(position, name, column, allow_duplicates=True)
     return result
 
 

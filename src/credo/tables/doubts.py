@@ -29,22 +29,22 @@ def doubts(metrics: dict[str, Any], train: Any, held: Any, classes: int) -> list
 def _narrow(coverage: float | None, held: Any) -> list[str]:
     if coverage is None:
         return []
-    found = judge(coverage, len(held.rows), LEVEL)
-    if found.verdict != "low":
+    judgement = judge(coverage, len(held.rows), LEVEL)
+    if judgement.verdict != "low":
         return []
     return [
-        f"Warning: 90 % intervals hold {100 * coverage:.0f} % of {found.rows} rows that the fit did not see; give it "
-        "more time or rows, or another method, before you trust its error bars."
+        f"Warning: 90 % intervals hold {100 * coverage:.0f} % of {judgement.rows} rows that the fit did not see; give "
+        "it more time or rows, or another method, before you trust its error bars."
     ]
 
 
 def _worse(loss: float, train: Any, held: Any, classes: int) -> list[str]:
     counts = np.bincount(train.targets.astype(int), train.weights, minlength=classes) + 0.5
-    own = np.log(counts / counts.sum())[held.targets.astype(int)]
-    usual = -float(np.average(own, weights=held.weights))
-    if loss <= (1 + WORSE) * usual:
+    log_shares = np.log(counts / counts.sum())[held.targets.astype(int)]
+    baseline = -float(np.average(log_shares, weights=held.weights))
+    if loss <= (1 + WORSE) * baseline:
         return []
     return [
         f"Warning: log loss is {loss:.3f} on {len(held.rows)} rows that the fit did not see, and that of the classes' "
-        f"frequencies is {usual:.3f}; do not use these probabilities."
+        f"frequencies is {baseline:.3f}; do not use these probabilities."
     ]

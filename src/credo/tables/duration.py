@@ -15,8 +15,8 @@ class Stopwatch:
 
     def read(self) -> dict[str, float]:
         """Seconds in all, and compiling."""
-        whole = time.perf_counter() - self._began
-        return {"seconds_wall": whole, "seconds_wall_compile": min(whole, COMPILING.seconds - self._compiled)}
+        total = time.perf_counter() - self._began
+        return {"seconds_wall": total, "seconds_wall_compile": min(total, COMPILING.seconds - self._compiled)}
 
 
 def announced(planned: float) -> str:
@@ -48,8 +48,8 @@ def took(wall: float, compiling: float, planned: float | None) -> str:
         >>> took(20.0, 12.0, 5.0)
         'It took 20 s: 12 s compiling and 8.0 s of work, where 5.0 s were planned: longer than was said.'
     """
-    said = f"It took {words(wall)}: {words(compiling)} compiling and {words(wall - compiling)} of work"
+    sentence = f"It took {words(wall)}: {words(compiling)} compiling and {words(wall - compiling)} of work"
     if planned is None:
-        return f"{said}."
+        return f"{sentence}."
     late = ": longer than was said" if wall - compiling > ALLOWED * planned else ""
-    return f"{said}, where {words(planned)} were planned{late}."
+    return f"{sentence}, where {words(planned)} were planned{late}."

@@ -10,7 +10,7 @@ from credo.applications.effects.effort import effort_for
 from credo.applications.effects.grid import Grid, grid_of
 from credo.tables.columns.shown import Shown, shown_inputs
 from credo.tables.encode.encoder import TableEncoder
-from credo.tables.encode.unseen import settled
+from credo.tables.encode.unseen import fill_gaps
 
 
 def effect_key() -> jax.Array:
@@ -52,11 +52,11 @@ def table_effects(
         >>> rows = encoder.arrays(frame)
         >>> model = credo.Model(credo.networks.mlp([]), credo.priors.normal(1.0), credo.likelihoods.gaussian(0.1))
         >>> fit = credo.fit(jax.random.key(0), model, (rows.inputs, rows.targets), "map", steps=500)
-        >>> found = table_effects(jax.random.key(1), fit, encoder, rows.inputs)
-        >>> found.names, round(float(found.strength[0]))
+        >>> result = table_effects(jax.random.key(1), fit, encoder, rows.inputs)
+        >>> result.names, round(float(result.strength[0]))
         (('dose', 'town'), 17)
     """
-    array = settled(encoder, np.asarray(inputs))
+    array = fill_gaps(encoder, np.asarray(inputs))
     shown = shown_inputs(encoder, array)
     effort = effort_for(fit, len(shown))
     points = most_points or effort.points
@@ -67,19 +67,19 @@ def table_effects(
             grids[name] = _grid(one, usable, points)
     groups = {name: one.places for name, one in shown.items()}
     outputs: Any = encoder.classes or (() if isinstance(encoder.target, str) else encoder.target)
-    found = effects(
+    result = effects(
         key, fit, array, encoder.feature_names, groups=groups, grids=grids, outputs=outputs,
         num_samples=effort.draws if num_samples is None else num_samples, level=level,
         most_rows=effort.rows if most_rows is None else most_rows, most_points=points,
     )  # fmt: skip
     if encoder.task != "regression":
-        return found
-    return found.rescaled(encoder.target_shift, encoder.target_scale)
+        return result
+    return result.rescaled(encoder.target_shift, encoder.target_scale)
 
 
 def _grid(one: Shown, features: np.ndarray, points: int) -> Grid:
     """The grid of an input; that of a clock goes round it."""
     if one.part is None:
         return grid_of(features, points)
-    found = grid_of(one.cells(features), points)
-    return Grid(one.hands(found.values[:, 0]), found.shares)
+    grid = grid_of(one.cells(features), points)
+    return Grid(one.hands(grid.values[:, 0]), grid.shares)

@@ -104,7 +104,7 @@ def fit(
     folder = None if out is None else Path(out)
     with locked(folder):
         if folder is not None:
-            check_place(folder)
+            check_folder(folder)
         prepared = prepare(job, frame, say)
         for note in prepared.notes:
             say(note)
@@ -134,7 +134,7 @@ def resume(
         return train(prepare(job, frame, say), folder, say, progress, resuming=True)
 
 
-def check_place(out: Path) -> None:
+def check_folder(out: Path) -> None:
     """Raise a sentence where a new run cannot be written."""
     check_replaceable(out, is_run)
     if job_file(out).is_file():
@@ -202,14 +202,14 @@ def _scored(fit: Any, prepared: Prepared) -> Run:
     fit = dataclasses.replace(fit, notes=(*fit.notes, *against))
     metrics |= prepared.watch.read() | ({} if job.planned is None else {"seconds_planned": job.planned})
     table = dataclasses.asdict(job)
-    return Run(None, fit, encoder, metrics, table, _kept(prepared), versions(), tuple(prepared.notes))
+    return Run(None, fit, encoder, metrics, table, _held_out_arrays(prepared), versions(), tuple(prepared.notes))
 
 
-def _kept(prepared: Prepared) -> dict[str, np.ndarray]:
+def _held_out_arrays(prepared: Prepared) -> dict[str, np.ndarray]:
     if prepared.held is None:
         return {}
-    known = prepared.held._asdict() | ({} if prepared.groups is None else {"groups": prepared.groups})
-    return {name: np.asarray(value[:HELD_OUT_ROWS]) for name, value in known.items()}
+    arrays = prepared.held._asdict() | ({} if prepared.groups is None else {"groups": prepared.groups})
+    return {name: np.asarray(value[:HELD_OUT_ROWS]) for name, value in arrays.items()}
 
 
 def _save(run: Run, out: Path, keep: tuple[str, ...], say: Tell) -> Run:

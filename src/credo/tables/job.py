@@ -92,8 +92,8 @@ def digest(table: Any) -> str:
         with open(table, "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     hashed = hashlib.sha256(repr([(str(name), str(kind)) for name, kind in table.dtypes.items()]).encode())
-    for place in range(table.shape[1]):
-        column = table.iloc[:, place]
+    for position in range(table.shape[1]):
+        column = table.iloc[:, position]
         column = column.map(repr) if column.dtype == object else column  # lists have no hash
         hashed.update(pd.util.hash_pandas_object(column, index=False).to_numpy().tobytes())
     return hashed.hexdigest()

@@ -23,7 +23,7 @@ from credo.registry import LIKELIHOODS, NETWORKS, PRIORS, TASKS, did_you_mean, f
 from credo.tables.encode.encoder import TableEncoder
 from credo.tables.read import parse
 from credo.tables.vectors import with_vectors
-from credo.tables.words import built, name_and_rest, parts
+from credo.tables.words import build_entry, name_and_rest, parts
 
 METHOD = "bayes_by_backprop"
 
@@ -64,7 +64,7 @@ def parse_network(text: str) -> Any:
         examples = " or ".join(row.example for row in NETWORKS.values() if row.inputs == "rows")
         what = "is not known" if row is None else f"takes {row.inputs}"
         raise InputError(f"The network {text!r} {what}; one of a table's rows is written as {examples}.")
-    return built(row, rest.split(":"), text)
+    return build_entry(row, rest.split(":"), text)
 
 
 def num_parameters(network: Network, features: int, outputs: int) -> int:
@@ -106,20 +106,20 @@ def build(method: str, settings: Mapping[str, Any]) -> tuple[Any, dict[str, Any]
     cls = find(method).load()
     fields = {field.name: field for field in dataclasses.fields(cls)}
     hints = typing.get_type_hints(cls)
-    own: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     rest: dict[str, Any] = {}
     for key, value in settings.items():
         if key in fields:
-            own[key] = _fitting(value, hints[key], key, method)
+            arguments[key] = _fitting(value, hints[key], key, method)
         elif key in MODEL_OPTIONS:
             rest[key] = value
         else:
-            known = [*fields, *MODEL_OPTIONS]
+            names = [*fields, *MODEL_OPTIONS]
             raise InputError(
-                f"{method} has no setting {key!r}.{did_you_mean(key, known)} Its settings are {', '.join(fields)}; "
+                f"{method} has no setting {key!r}.{did_you_mean(key, names)} Its settings are {', '.join(fields)}; "
                 f"those of the model are {', '.join(MODEL_OPTIONS)}."
             )
-    return cls(**own), rest
+    return cls(**arguments), rest
 
 
 def _fitting(value: Any, hint: Any, key: str, method: str) -> Any:
@@ -207,7 +207,7 @@ def default_prior(task: str, method: Any = METHOD, network: Any = None) -> Any:
 def parse_prior(text: Any) -> Any:
     """A prior from its name and arguments: "normal:1.0", "student_t:3,1", "hierarchical:half_cauchy(0.5),global"."""
     name, rest = name_and_rest(text)
-    return built(PRIORS.find(name), parts(rest), text)
+    return build_entry(PRIORS.find(name), parts(rest), text)
 
 
 def _likelihood(encoder: TableEncoder, text: Any, noise: Any) -> Any:
@@ -266,7 +266,7 @@ def parse_likelihood(text: Any, task: str = "regression", num_classes: int = 0, 
     if name not in names:
         whose = f"A {task} target" if task in TASKS else f"A {task}"
         raise InputError(f"{whose} has no likelihood {name!r}.{did_you_mean(name, names)} It takes {', '.join(names)}.")
-    return built(LIKELIHOODS[name], parts(rest), text, num_classes=num_classes)
+    return build_entry(LIKELIHOODS[name], parts(rest), text, num_classes=num_classes)
 
 
 def _with_noise(likelihood: Any, noise: Any, encoder: TableEncoder) -> Any:
@@ -278,5 +278,5 @@ def _with_noise(likelihood: Any, noise: Any, encoder: TableEncoder) -> Any:
     if isinstance(noise, bool) or not isinstance(noise, int | float) or not 0 < noise < math.inf:
         raise InputError(f'noise must be a positive number, "learned" or "inferred", got {noise!r}.')
     scale = noise / encoder.target_scale
-    known = float(scale) if np.ndim(scale) == 0 else scale.astype(np.float32)
-    return dataclasses.replace(likelihood, noise="known", scale=known)
+    fixed = float(scale) if np.ndim(scale) == 0 else scale.astype(np.float32)
+    return dataclasses.replace(likelihood, noise="known", scale=fixed)

@@ -73,12 +73,12 @@ def prepare(job: Job, table: Any, say: Callable[[str], Any]) -> Prepared:
     encoder = TableEncoder.learn(train, target, exact, job.missing, job.weights, aside, codes)
     arrays = encoder.arrays(train)
     groups = _groups(frame, job)
-    own = None if groups is None else groups[train_rows[arrays.rows]]
+    train_groups = None if groups is None else groups[train_rows[arrays.rows]]
     if job.method == AUTO:
         say("No method is named: looking for one that suits the table …")
     resolved = resolve(
         of_table(encoder, arrays), method=job.method, network=job.network, settings=job.settings, steps=job.steps,
-        batch_size=job.batch_size, budget=job.budget, seed=job.seed, groups=own, begun=begun, why=job.why,
+        batch_size=job.batch_size, budget=job.budget, seed=job.seed, groups=train_groups, begun=begun, why=job.why,
         effort=job.effort,
         announce=None if job.steps is not None else lambda planned: say(announced(planned)),
     )  # fmt: skip
@@ -93,8 +93,8 @@ def prepare(job: Job, table: Any, say: Callable[[str], Any]) -> Prepared:
     held = None if held is None or len(held.rows) == 0 else held._replace(rows=held_rows[held.rows])
     copies = copies_note(copies_of(frame, job.target))
     notes = [note for note in (*read_notes, *target_notes, why, copies, *encoder.notes, job.why) if note]
-    own = None if groups is None or held is None else groups[held.rows]
-    return Prepared(job, encoder, arrays, held, resolved, notes, own, watch)
+    held_groups = None if groups is None or held is None else groups[held.rows]
+    return Prepared(job, encoder, arrays, held, resolved, notes, held_groups, watch)
 
 
 def check_duration(steps: int | None, budget: str | float | None) -> float | None:

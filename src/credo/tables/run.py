@@ -22,7 +22,7 @@ from credo.storage.run_directory.read import SavedRun, open_run
 from credo.storage.run_directory.write import save_fit
 from credo.tables import detection
 from credo.tables.effects import effect_key, table_effects
-from credo.tables.encode.unseen import settled, unseen_notes
+from credo.tables.encode.unseen import fill_gaps, unseen_notes
 from credo.tables.read.source import read_source, table_name
 from credo.tables.score import prediction_frame, predictive_at, scores_with_intervals
 from credo.tables.summary import finite, summary_lines
@@ -259,7 +259,7 @@ class Run(SavedRun):
         if n > len(rows.places) and tell is not None:
             tell(f"{table_name(table)} has {len(rows.places)} rows to choose from: all are suggested.")
         key = jax.random.fold_in(jax.random.key(self.seed), 4)
-        inputs = settled(self.encoder, rows.inputs)
+        inputs = fill_gaps(self.encoder, rows.inputs)
         chosen = choose(key, self.fit, inputs, min(n, len(rows.places)), acquisition)
         values = acquisition_scores(key, self.fit, inputs, acquisition)[chosen]
         if not values.any():

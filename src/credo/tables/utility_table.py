@@ -41,23 +41,23 @@ def _classes(frame: Any, path: str, classes: Sequence[Any]) -> NamedActions:
             f"{path} has thresholds, but this run predicts classes: give it one column for each of "
             f"{parse.listed(names)}."
         )
-    found: dict[str, str] = {}
+    column_of: dict[str, str] = {}
     for column in columns:
         label = _label(column, names)
         if label is None:
             raise InputError(
                 f"{path} has a column '{column}', which is no class of this run; the classes are {parse.listed(names)}."
             )
-        if label in found:
+        if label in column_of:
             raise InputError(f"{path} has two columns for the class '{label}'; remove one.")
-        found[label] = column
-    missing = [name for name in names if name not in found]
+        column_of[label] = column
+    missing = [name for name in names if name not in column_of]
     if missing:
         raise InputError(
             f"{path} has no column for the class {parse.listed(missing)}; its first column names actions, and every "
             "class needs a column of utilities."
         )
-    values = np.stack([_numbers(frame[found[name]], path) for name in names], 1)
+    values = np.stack([_numbers(frame[column_of[name]], path) for name in names], 1)
     return class_utility(values, _actions(frame[first], path), names)
 
 

@@ -31,6 +31,6 @@ def with_vectors(network: Any, prior: Any, encoder: TableEncoder) -> tuple[Any, 
     """
     if not encoder.codes:
         return network, prior
-    own = isinstance(prior, priors.ByPath) and any(glob.startswith("embedding") for glob in prior.globs)
-    both = prior if own else priors.by_path({"embedding_*": priors.normal(SPREAD), "*": prior})
-    return embedded(network, encoder.codes), both
+    has_own_prior = isinstance(prior, priors.ByPath) and any(glob.startswith("embedding") for glob in prior.globs)
+    combined = prior if has_own_prior else priors.by_path({"embedding_*": priors.normal(SPREAD), "*": prior})
+    return embedded(network, encoder.codes), combined

@@ -15,20 +15,20 @@ from credo.registry import PRIORS, SCALES, Entry, Part
 SPELLED = {"true": True, "false": False}
 
 
-def built(row: Entry, arguments: Sequence[str], text: Any, **given: Any) -> Any:
+def build_entry(row: Entry, arguments: Sequence[str], text: Any, **extra: Any) -> Any:
     """What the row's builder makes of arguments in words.
 
     Args:
         row: of the registry.
         arguments: one for each argument of the builder, in its order or as "name=…".
         text: all that was written, for the sentence where it does not fit.
-        given: further arguments; of those that the builder does not have none is handed over.
+        extra: further arguments; of those that the builder does not have none is handed over.
     """
     if isinstance(row, Part) and not row.example:
         raise InputError(f"{row.name} takes more than words can say: build it in Python ({row.builder}).")
     builder = row.load()
     parameters, hints = inspect.signature(builder).parameters, typing.get_type_hints(builder)
-    keywords = {name: value for name, value in given.items() if name in parameters}
+    keywords = {name: value for name, value in extra.items() if name in parameters}
     order = [p.name for p in parameters.values() if p.kind is not p.KEYWORD_ONLY and p.name not in keywords]
     pairs = order[0] if order and typing.get_origin(hints.get(order[0])) is Mapping else None
     if pairs:
@@ -94,7 +94,7 @@ def _value(text: str) -> Any:
     name, rest = name_and_rest(text)
     for table in (SCALES, PRIORS):
         if name in table:
-            return built(table[name], parts(rest), text)
+            return build_entry(table[name], parts(rest), text)
     try:
         return float(text)
     except ValueError:

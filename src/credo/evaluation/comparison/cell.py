@@ -23,7 +23,7 @@ from credo.tables.auto.case import of_table
 from credo.tables.auto.resolution import resolve
 from credo.tables.encode.encoder import TableEncoder
 from credo.tables.encode.scale import on_scale, true_targets
-from credo.tables.encode.unseen import predict_unseen, settled
+from credo.tables.encode.unseen import fill_gaps, predict_unseen
 from credo.tables.vectors import takes_codes
 from credo.training.clock import COMPILING
 from credo.training.interrupt import part_of_more
@@ -77,7 +77,7 @@ def _baseline(
     )
     spent = time.perf_counter() - began
     facts = {"ok": True, "alarms": {}, "status": "The fit finished.", "seconds_fit": spent}
-    return on_scale(model.predict(settled(encoder, held_out.inputs)), encoder), facts | {
+    return on_scale(model.predict(fill_gaps(encoder, held_out.inputs)), encoder), facts | {
         "over": _over(spent, how["budget"])
     }
 

@@ -50,40 +50,40 @@ class CategoryColumn:
         mass = weighted.totals(codes, len(keys), weights)
         common = sorted(range(len(keys)), key=lambda code: (-mass[code], keys[code]))
         other = len(keys) > MOST_CATEGORIES
-        kept = common[: MOST_CATEGORIES - 1] if other else common
+        selected = common[: MOST_CATEGORIES - 1] if other else common
         fill = keys[common[0]] if missing == "impute" else None
-        kept = sorted(kept, key=lambda code: keys[code])
-        shares = tuple(float(mass[code] / mass.sum()) for code in kept)
+        selected = sorted(selected, key=lambda code: keys[code])
+        shares = tuple(float(mass[code] / mass.sum()) for code in selected)
         may_come = missing == "auto" and not gaps.any()
-        categories = tuple(keys[code] for code in kept)
+        categories = tuple(keys[code] for code in selected)
         return cls(str(series.name), categories, other, fill, bool(gaps.any()), shares, may_come)
 
     @property
     def names(self) -> tuple[str, ...]:
         """One name per category, then the rest, then the indicator."""
-        own = tuple(f"{self.name}={category}" for category in self.categories)
+        one_hot = tuple(f"{self.name}={category}" for category in self.categories)
         rest = (f"{self.name}:other",) if self.other else ()
-        return own + rest + indicator_name(self)
+        return one_hot + rest + indicator_name(self)
 
     @property
     def values(self) -> np.ndarray | None:
         """The features at categories that stand for training, for a cell that is not known."""
         return one_hot_levels(self.shares, len(self.categories), len(self.names))
 
-    def new(self, own: np.ndarray) -> np.ndarray | None:
+    def new(self, encoded: np.ndarray) -> np.ndarray | None:
         """Which rows of features [n, features] have a category that training did not have; None: those are `other`."""
-        return None if self.other else features.no_category(own, len(self.categories), self.indicator, self.fill)
+        return None if self.other else features.no_category(encoded, len(self.categories), self.indicator, self.fill)
 
     def encode(self, series: pd.Series, out: np.ndarray, *, unseen: str) -> None:
         """Write a one for the category of each row; an unknown one is an error or, by `unseen`, all zeros."""
         gaps = gaps_of(self, series, self.gaps, unseen)
         codes, keys = parse.text_keys(series)
-        places = features.category_places(keys, self.categories, parse.is_text(series))
+        positions = features.category_places(keys, self.categories, parse.is_text(series))
         if unseen == "error" and not self.other:
-            refuse_unseen(self, series, codes, [place < 0 for place in places])
+            refuse_unseen(self, series, codes, [position < 0 for position in positions])
         rest = len(self.categories) if self.other else -1
         fill = -1 if self.fill is None else self.categories.index(self.fill)
-        feature = np.array([rest if place < 0 else place for place in places] + [fill])[codes]
+        feature = np.array([rest if position < 0 else position for position in positions] + [fill])[codes]
         out[:] = 0.0
         rows = np.flatnonzero(feature >= 0)
         out[rows, feature[rows]] = 1.0
@@ -102,9 +102,9 @@ def refuse_unseen(column: Any, series: pd.Series, codes: np.ndarray, unknown: li
     """Raise `InputError` at the first cell whose category is unknown."""
     bad = np.array([*unknown, False])[codes]
     if bad.any():
-        place = int(bad.argmax())
+        row = int(bad.argmax())
         raise InputError(
-            f"Column '{column.name}' has the category '{parse.text_key(series.iloc[place]):.60}' in "
-            f"{parse.row_name(series, place)}, which no training row had; change it to one of "
+            f"Column '{column.name}' has the category '{parse.text_key(series.iloc[row]):.60}' in "
+            f"{parse.row_name(series, row)}, which no training row had; change it to one of "
             f"{parse.listed(column.categories)}, fit again with rows that have it, or encode with unseen='zeros'."
         )

@@ -11,7 +11,7 @@ import numpy as np
 from credo.tables.encode import config, features, weighted
 from credo.tables.encode.categories import check_categories, refuse_unseen
 from credo.tables.encode.gaps import gaps_of, gaps_when_learning, indicator_name, write_gaps
-from credo.tables.encode.levels import LEVELS, code_levels, known_levels
+from credo.tables.encode.levels import LEVELS, code_levels, stratified_levels
 from credo.tables.read import parse
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class CodeColumn:
 
     def __post_init__(self) -> None:
         check_categories(self.categories, ())
-        if self.fill is not None and self.fill not in self._places:
+        if self.fill is not None and self.fill not in self._positions:
             raise ValueError("fills in an unknown category")
         if len(self.typical) != LEVELS or not all(0 <= code < self.levels for code in self.typical):
             raise ValueError("has typical categories that are none")
@@ -62,15 +62,15 @@ class CodeColumn:
         mass = weighted.totals(codes, len(keys), weights)
         order = sorted(range(len(keys)), key=lambda code: (-mass[code], keys[code]))
         if outcome is not None:
-            own = outcome if weights is None else outcome * weights
+            weighted_outcome = outcome if weights is None else outcome * weights
             centre = float(np.average(outcome[codes >= 0], weights=None if weights is None else weights[codes >= 0]))
-            total = np.bincount(codes[codes >= 0], own[codes >= 0], minlength=len(keys))
+            total = np.bincount(codes[codes >= 0], weighted_outcome[codes >= 0], minlength=len(keys))
             rank = np.argsort((total - centre * mass) / (mass + PULL), kind="stable")
         else:
             rank = np.array(order)
-        place = np.empty(len(keys), np.int64)
-        place[order] = np.arange(len(keys))
-        typical = place[rank[known_levels(mass[rank].tolist(), len(keys))]]
+        position = np.empty(len(keys), np.int64)
+        position[order] = np.arange(len(keys))
+        typical = position[rank[stratified_levels(mass[rank].tolist(), len(keys))]]
         categories = tuple(keys[code] for code in order)
         fill = categories[0] if missing == "impute" else None
         gap, may_come = bool(gaps.any() and fill is None), missing == "auto" and not gaps.any()
@@ -95,25 +95,27 @@ class CodeColumn:
         return code_levels(self.typical, len(self.names))
 
     @cached_property
-    def _places(self) -> dict[str, int]:
-        return {key: place for place, key in enumerate(self.categories)}
+    def _positions(self) -> dict[str, int]:
+        return {key: position for position, key in enumerate(self.categories)}
 
-    def new(self, own: np.ndarray) -> np.ndarray:
+    def new(self, encoded: np.ndarray) -> np.ndarray:
         """Which rows of features [n, features] have a category that training did not have."""
-        return features.beyond(own, self.levels)
+        return features.beyond(encoded, self.levels)
 
     def encode(self, series: pd.Series, out: np.ndarray, *, unseen: str) -> None:
         """Write the code of each row's category; an unknown one is an error or, by `unseen`, the code after all."""
         gaps = gaps_of(self, series, self.gaps or self.gap, unseen if not self.gap else "zeros")
         codes, keys = parse.text_keys(series)
         if parse.is_text(series):
-            places = [self._places.get(key, -1) for key in keys]
+            positions = [self._positions.get(key, -1) for key in keys]
         else:
-            places = features.category_places(keys, self.categories, False)
+            positions = features.category_places(keys, self.categories, False)
         if unseen == "error":
-            refuse_unseen(self, series, codes, [place < 0 for place in places])
-        missing = len(self.categories) if self.gap else -1 if self.fill is None else self._places[self.fill]
-        feature = np.array([self.levels if place < 0 else place for place in places] + [missing], np.float32)
+            refuse_unseen(self, series, codes, [position < 0 for position in positions])
+        missing = len(self.categories) if self.gap else -1 if self.fill is None else self._positions[self.fill]
+        feature = np.array(
+            [self.levels if position < 0 else position for position in positions] + [missing], np.float32
+        )
         out[:, 0] = feature[codes]
         if not self.gap:
             write_gaps(self, gaps, out)

@@ -49,7 +49,7 @@ class Column(Protocol):
     def values(self) -> np.ndarray | None:
         """The features [LEVELS, features] of cells that stand for training; None: every cell must be known."""
 
-    def new(self, own: np.ndarray) -> np.ndarray | None:
+    def new(self, encoded: np.ndarray) -> np.ndarray | None:
         """Which rows of features [n, features] have a category that training did not have; None: there are none."""
 
     def encode(self, series: pd.Series, out: np.ndarray, *, unseen: str) -> None:
@@ -67,7 +67,7 @@ class Valued:
         """The features of cells that stand for training; None where a gap is filled in or an error."""
         return spread_values(self.spread)
 
-    def new(self, own: np.ndarray) -> None:
+    def new(self, encoded: np.ndarray) -> None:
         """No value is new."""
         return None
 
@@ -212,8 +212,8 @@ class DateColumn(Valued):
         gaps = gaps_of(self, series, bool(self.spread), unseen)
         values = _filled(self, gaps, parse.days(series, self.form), self.shift)
         out[:, 0] = _standardised(series, values, self.shift, self.scale)
-        for place, hand in enumerate(features.hands(values, self.parts)):
-            out[:, 1 + place] = hand
+        for i, hand in enumerate(features.hands(values, self.parts)):
+            out[:, 1 + i] = hand
         write_gaps(self, gaps, out)
 
 
@@ -290,14 +290,14 @@ def _learn_bend(
 
 
 def _standardised(
-    series: pd.Series, values: np.ndarray, shift: float, scale: float, given: np.ndarray | None = None
+    series: pd.Series, values: np.ndarray, shift: float, scale: float, cells: np.ndarray | None = None
 ) -> np.ndarray:
     scaled, bad = features.standardised(values, shift, scale)
     if bad.any():
-        place = int(bad.argmax())
+        row = int(bad.argmax())
         raise InputError(
-            f"Column '{series.name}' has {(values if given is None else given)[place]:g} in "
-            f"{parse.row_name(series, place)}, too far from its training rows to be computed with; correct it."
+            f"Column '{series.name}' has {(values if cells is None else cells)[row]:g} in "
+            f"{parse.row_name(series, row)}, too far from its training rows to be computed with; correct it."
         )
     return scaled
 

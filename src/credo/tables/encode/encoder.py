@@ -117,11 +117,11 @@ class TableEncoder:
     @property
     def codes(self) -> tuple[tuple[int, int], ...]:
         """Place and number of levels of each feature that is a code."""
-        found, place = [], 0
+        code_features, start = [], 0
         for column in self.columns:
-            found += [(place, column.levels)] if isinstance(column, CodeColumn) else []
-            place += len(column.names)
-        return tuple(found)
+            code_features += [(start, column.levels)] if isinstance(column, CodeColumn) else []
+            start += len(column.names)
+        return tuple(code_features)
 
     @property
     def levels(self) -> tuple[int, ...]:
@@ -180,8 +180,8 @@ class TableEncoder:
     def weights(self, frame: pd.DataFrame) -> np.ndarray:
         """Return float32 weights as given, or ones if there is no column of weights."""
         frame = parse.named_frame(frame)
-        given = read_weights(frame, self.weight_column)
-        return np.ones(len(frame), np.float32) if given is None else given.astype(np.float32)
+        values = read_weights(frame, self.weight_column)
+        return np.ones(len(frame), np.float32) if values is None else values.astype(np.float32)
 
     def keep(self, frame: pd.DataFrame, *, target: bool = True) -> np.ndarray:
         """Return the places of the rows that can be used.

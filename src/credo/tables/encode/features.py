@@ -27,25 +27,25 @@ def category_places(keys: Sequence[str], categories: Sequence[str], spelled: boo
     A file whose cells all look like numbers or truth values loses their spelling ("007", "true"), so where cells are
     not `spelled`, a key is also found by its meaning if only one category has it.
     """
-    exact = {text: place for place, text in enumerate(categories)}
+    exact = {text: index for index, text in enumerate(categories)}
     if spelled:
         return [exact.get(key, -1) for key in keys]
     meaning: dict[str, list[int]] = {}
-    for place, text in enumerate(categories):
-        meaning.setdefault(_meaning(text), []).append(place)
-    only = {text: places[0] for text, places in meaning.items() if len(places) == 1}
+    for index, text in enumerate(categories):
+        meaning.setdefault(_meaning(text), []).append(index)
+    only = {text: indices[0] for text, indices in meaning.items() if len(indices) == 1}
     return [exact.get(key, only.get(_meaning(key), -1)) for key in keys]
 
 
-def no_category(own: np.ndarray, count: int, indicator: bool, fill: str | None) -> np.ndarray:
+def no_category(encoded: np.ndarray, count: int, indicator: bool, fill: str | None) -> np.ndarray:
     """Which rows of features [n, features] have none of so many categories, nor a gap that is one of them."""
     used = count + (indicator and fill is None)
-    return np.asarray(own)[:, [*range(count), -1][:used]].sum(axis=1) == 0.0
+    return np.asarray(encoded)[:, [*range(count), -1][:used]].sum(axis=1) == 0.0
 
 
-def beyond(own: np.ndarray, levels: int) -> np.ndarray:
+def beyond(encoded: np.ndarray, levels: int) -> np.ndarray:
     """Which rows of features [n, features], of which the first is a code, have none of so many levels."""
-    return np.asarray(np.asarray(own)[:, 0] >= levels)  # a gap is NaN, and not beyond
+    return np.asarray(np.asarray(encoded)[:, 0] >= levels)  # a gap is NaN, and not beyond
 
 
 def _meaning(text: str) -> str:
@@ -60,10 +60,10 @@ def clock(values: np.ndarray, part: str) -> np.ndarray:
     if part == "hour_of_day":
         # Rounded to microseconds: a difference of large floats would make midnight vary.
         return np.round((values - np.floor(values)) * MICROSECONDS_PER_DAY) / MICROSECONDS_PER_DAY
-    whole = np.floor(values)
+    days = np.floor(values)
     if part == "day_of_week":
-        return (whole + 3.0) % 7.0  # day 0, in 1970, was a Thursday
-    dates = whole.astype("datetime64[D]")
+        return (days + 3.0) % 7.0  # day 0, in 1970, was a Thursday
+    dates = days.astype("datetime64[D]")
     return (dates - dates.astype("datetime64[Y]")).astype(np.float64)
 
 

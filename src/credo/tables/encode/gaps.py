@@ -67,13 +67,13 @@ def indicator_name(column: Any) -> tuple[str, ...]:
 
 def spread_of(column: Any, series: pd.Series, weights: np.ndarray | None) -> tuple[float, ...]:
     """The features of `LEVELS` training cells at evenly spaced quantiles, [LEVELS, features] in one row."""
-    places = np.linspace(0, len(series) - 1, min(len(series), MOST_SPREAD_ROWS)).astype(int)
-    own = np.empty((len(places), len(column.names)), np.float32)
-    column.encode(series.iloc[places], own, unseen="error")
-    order = np.argsort(own[:, 0], kind="stable")
-    mass = np.cumsum(np.ones(len(places)) if weights is None else weights[places][order], dtype=np.float64)
-    at = np.searchsorted(mass, (np.arange(LEVELS) + 0.5) / LEVELS * mass[-1]).clip(0, len(places) - 1)
-    return tuple(own[order[at]].ravel().tolist())
+    rows = np.linspace(0, len(series) - 1, min(len(series), MOST_SPREAD_ROWS)).astype(int)
+    encoded = np.empty((len(rows), len(column.names)), np.float32)
+    column.encode(series.iloc[rows], encoded, unseen="error")
+    order = np.argsort(encoded[:, 0], kind="stable")
+    mass = np.cumsum(np.ones(len(rows)) if weights is None else weights[rows][order], dtype=np.float64)
+    at = np.searchsorted(mass, (np.arange(LEVELS) + 0.5) / LEVELS * mass[-1]).clip(0, len(rows) - 1)
+    return tuple(encoded[order[at]].ravel().tolist())
 
 
 def check_spread(spread: tuple[float, ...], width: int) -> None:

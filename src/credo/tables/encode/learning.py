@@ -44,16 +44,16 @@ def learn_parts(
     notes = [note] if note else []
     if chosen != "classification":
         notes += [note for note in (kinds.written_note(frame.loc[keep, name]) for name in names) if note]
-    found = _find_kinds(frame, keep, aside, notes)
-    _without_row_numbers(frame, keep, found, names, notes)
+    column_kinds = _find_kinds(frame, keep, aside, notes)
+    _without_row_numbers(frame, keep, column_kinds, names, notes)
     if missing == "drop":
-        keep = _drop_rows(frame, keep, found, notes)
-    kept_mass = None if mass is None else mass[keep]
+        keep = _drop_rows(frame, keep, column_kinds, notes)
+    training_mass = None if mass is None else mass[keep]
     exact = task if task in ("binary", "multiclass") else chosen
-    target = learn_target(frame.loc[keep, list(names)], names, exact, kept_mass)
+    target = learn_target(frame.loc[keep, list(names)], names, exact, training_mass)
     notes += target.notes(frame.loc[keep, list(names)]) if isinstance(target, RegressionTarget) else []
     outcome = _outcome(target, frame, keep) if codes else None
-    columns = _learn_columns(frame, keep, found, kept_mass, missing, notes, names, codes, outcome)
+    columns = _learn_columns(frame, keep, column_kinds, training_mass, missing, notes, names, codes, outcome)
     return columns, target, notes
 
 
@@ -70,8 +70,8 @@ def learn_inputs(
     """
     notes: list[str] = []
     keep = np.ones(len(frame), bool)
-    found = _find_kinds(frame, keep, set(), notes)
-    return _learn_columns(frame, keep, found, weights, "auto", notes, names, codes), notes
+    column_kinds = _find_kinds(frame, keep, set(), notes)
+    return _learn_columns(frame, keep, column_kinds, weights, "auto", notes, names, codes), notes
 
 
 def target_names(target: str | Sequence[str]) -> tuple[str, ...]:
@@ -97,9 +97,9 @@ def read_weights(frame: pd.DataFrame, name: str | None) -> np.ndarray | None:
     values = parse.numbers(series, "weights", form=parse.number_form(series) or number_forms.PLAIN)
     bad = ~(values >= 0.0)
     if bad.any():
-        place = int(bad.argmax())
-        held = "a missing weight" if np.isnan(values[place]) else f"the weight {values[place]:g}"
-        raise InputError(f"Column '{name}' has {held} in {parse.row_name(series, place)}; weights must be 0 or more.")
+        row = int(bad.argmax())
+        held = "a missing weight" if np.isnan(values[row]) else f"the weight {values[row]:g}"
+        raise InputError(f"Column '{name}' has {held} in {parse.row_name(series, row)}; weights must be 0 or more.")
     return values
 
 
@@ -142,30 +142,30 @@ def _check_rows(keep: np.ndarray) -> None:
 
 def _find_kinds(frame: pd.DataFrame, keep: np.ndarray, aside: set[str], notes: list[str]) -> dict[str, kinds.Kind]:
     """Return the kind of each column that can be an input, and note the others."""
-    found = {}
+    column_kinds = {}
     for name in frame.columns:
         if name not in aside:
             kind = kinds.find_kind(_rows(frame[name], keep))
             notes.extend([kind.note] if kind.note else [])
             if kind.kind != "none":
-                found[name] = kind
-    return found
+                column_kinds[name] = kind
+    return column_kinds
 
 
 def _without_row_numbers(
-    frame: pd.DataFrame, keep: np.ndarray, found: dict[str, kinds.Kind], targets: Iterable[str], notes: list[str]
+    frame: pd.DataFrame, keep: np.ndarray, column_kinds: dict[str, kinds.Kind], targets: Iterable[str], notes: list[str]
 ) -> None:
     """Leave out the columns that number the rows and say nothing about the targets, unless nothing else is left."""
-    numeric = [name for name, kind in found.items() if kind.kind == "numeric"] if len(found) > 1 else []
-    known = [parse.distinct(_rows(frame[name], keep)) for name in targets] if numeric else []
-    outcomes = [_ordered(codes, values) for codes, values in known]
+    numeric = [name for name, kind in column_kinds.items() if kind.kind == "numeric"] if len(column_kinds) > 1 else []
+    coded = [parse.distinct(_rows(frame[name], keep)) for name in targets] if numeric else []
+    outcomes = [_ordered(codes, values) for codes, values in coded]
     for name in numeric:
-        if len(found) > 1 and numbers_rows(_rows(frame[name], keep), outcomes):
+        if len(column_kinds) > 1 and numbers_rows(_rows(frame[name], keep), outcomes):
             notes.append(
                 f"Column '{name}' numbers the rows (whole numbers without gaps, on which the target does not depend) "
                 "and is left out."
             )
-            del found[name]
+            del column_kinds[name]
 
 
 def _ordered(codes: np.ndarray, values: list[Any]) -> np.ndarray:
@@ -175,20 +175,22 @@ def _ordered(codes: np.ndarray, values: list[Any]) -> np.ndarray:
     return np.argsort(np.argsort(values))[codes]
 
 
-def _drop_rows(frame: pd.DataFrame, keep: np.ndarray, found: dict[str, kinds.Kind], notes: list[str]) -> np.ndarray:
+def _drop_rows(
+    frame: pd.DataFrame, keep: np.ndarray, column_kinds: dict[str, kinds.Kind], notes: list[str]
+) -> np.ndarray:
     """Leave out the rows with a missing cell, and note how many there are."""
-    kept = keep & _complete(frame, found)
-    _check_rows(kept)
-    gone, before = int(keep.sum() - kept.sum()), int(keep.sum())
-    if gone:
-        notes.append(f"{gone} of {before} training rows have missing cells and are left out.")
-    return kept
+    complete = keep & _complete(frame, column_kinds)
+    _check_rows(complete)
+    dropped, before = int(keep.sum() - complete.sum()), int(keep.sum())
+    if dropped:
+        notes.append(f"{dropped} of {before} training rows have missing cells and are left out.")
+    return complete
 
 
 def _learn_columns(
     frame: pd.DataFrame,
     keep: np.ndarray,
-    found: dict[str, kinds.Kind],
+    column_kinds: dict[str, kinds.Kind],
     weights: np.ndarray | None,
     missing: str,
     notes: list[str],
@@ -198,7 +200,7 @@ def _learn_columns(
 ) -> tuple[Column, ...]:
     """Learn each column, and note those that do not vary or are copies, and those with very many categories."""
     columns = []
-    for name, kind in found.items():
+    for name, kind in column_kinds.items():
         column = learn_column(kind.kind, _rows(frame[name], keep), weights, missing, kind.form, codes, outcome)
         if column is None:
             notes.append(f"Column '{name}' has one value in all training rows and is left out.")

@@ -27,10 +27,10 @@ class Unknown(NamedTuple):
 
     def note(self) -> str:
         """What is done about it."""
-        known = "categories" if self.why == NEW else "values"
+        cells = "categories" if self.why == NEW else "values"
         return (
             f"Column '{self.name}' {self.why} in {int(self.rows.sum())} of {len(self.rows)} rows; there predictions "
-            f"are averages over the known {known}, by their shares in training, and less certain."
+            f"are averages over the known {cells}, by their shares in training, and less certain."
         )
 
 
@@ -45,17 +45,17 @@ def unknown_in(
     return [Unknown(name, features, values, rows, why) for why, rows in masks if rows.any()]
 
 
-def known_levels(shares: Sequence[float], count: int) -> np.ndarray:
+def stratified_levels(shares: Sequence[float], count: int) -> np.ndarray:
     """`LEVELS` places among so many categories in proportion to their shares; no shares are equal ones."""
-    own = np.array(shares if len(shares) else [1.0] * count, np.float64)
-    ends = np.cumsum(own / own.sum())
+    weights = np.array(shares if len(shares) else [1.0] * count, np.float64)
+    ends = np.cumsum(weights / weights.sum())
     return np.searchsorted(ends, (np.arange(LEVELS) + 0.5) / LEVELS).clip(0, count - 1)
 
 
 def one_hot_levels(shares: Sequence[float], count: int, width: int) -> np.ndarray:
     """The features [LEVELS, width] of these categories, of which each has its own."""
     values = np.zeros((LEVELS, width), np.float32)
-    values[np.arange(LEVELS), known_levels(shares, count)] = 1.0
+    values[np.arange(LEVELS), stratified_levels(shares, count)] = 1.0
     return values
 
 
@@ -106,11 +106,11 @@ def outputs_at_levels(
     result: Any = None
     times = repeats(count)
     # Levels come in an order that differs between columns, so that these are independent.
-    values = [np.random.default_rng(number).permutation(one.values) for number, one in enumerate(unknown)]
+    values = [np.random.default_rng(number).permutation(column.values) for number, column in enumerate(unknown)]
     for level in range(LEVELS):
         version = inputs.copy()
-        for one, own in zip(unknown, values):
-            version[np.ix_(np.flatnonzero(one.rows[rows]), np.asarray(one.features))] = own[level]
+        for column, column_values in zip(unknown, values):
+            version[np.ix_(np.flatnonzero(column.rows[rows]), np.asarray(column.features))] = column_values[level]
         draws = outputs_at(version)
         if result is None:
             result = np.empty((count * times, *draws.shape[1:]), draws.dtype)

@@ -74,27 +74,27 @@ def _describe(series: pd.Series) -> tuple[str, bool]:
         return "text", True
     values = parse.numbers(series, form=parse.number_form(series) or number_forms.PLAIN)
     values = values[~np.isnan(values)]
-    found, counts = np.unique(values, return_counts=True)
-    if not np.all(found == np.round(found)):
-        return f"{len(found)} distinct numbers, not all of them whole", False
-    if len(found) == 2:
-        return f"two whole numbers, {found[0]:g} and {found[1]:g}", True
-    held = f"{len(found)} distinct whole numbers"
-    return (held, False) if len(found) == 1 else _codes(held, found, counts)
+    distinct, counts = np.unique(values, return_counts=True)
+    if not np.all(distinct == np.round(distinct)):
+        return f"{len(distinct)} distinct numbers, not all of them whole", False
+    if len(distinct) == 2:
+        return f"two whole numbers, {distinct[0]:g} and {distinct[1]:g}", True
+    held = f"{len(distinct)} distinct whole numbers"
+    return (held, False) if len(distinct) == 1 else _codes(held, distinct, counts)
 
 
-def _codes(held: str, found: np.ndarray, counts: np.ndarray) -> tuple[str, bool]:
+def _codes(held: str, distinct: np.ndarray, counts: np.ndarray) -> tuple[str, bool]:
     """Whether several whole numbers name classes, with the condition that decides."""
-    if len(found) > MOST_CODES:
+    if len(distinct) > MOST_CODES:
         return f"{held}, more than {MOST_CODES}", False
-    if found[0] not in (0, 1) or found[-1] - found[0] != len(found) - 1:
+    if distinct[0] not in (0, 1) or distinct[-1] - distinct[0] != len(distinct) - 1:
         return f"{held}, which do not run without a gap from 0 or 1", False
-    if counts.sum() < ROWS_PER_CODE * len(found):
+    if counts.sum() < ROWS_PER_CODE * len(distinct):
         return f"{held} on {counts.sum()} rows, fewer than {ROWS_PER_CODE} rows for each", False
     if counts.min() * 10 < counts.max():
-        rare, common = found[counts.argmin()], found[counts.argmax()]
+        rare, common = distinct[counts.argmin()], distinct[counts.argmax()]
         return f"{held}, of which {rare:g} has fewer than a tenth of the rows of {common:g}", False
-    return f"the whole numbers {found[0]:g} to {found[-1]:g}, none of them rare", True
+    return f"the whole numbers {distinct[0]:g} to {distinct[-1]:g}, none of them rare", True
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class RegressionTarget:
     @classmethod
     def learn(cls, frame: pd.DataFrame, names: tuple[str, ...], weights: np.ndarray | None) -> RegressionTarget:
         """Learn mean, standard deviation and smallest number in float64."""
-        found = []
+        statistics = []
         forms = _target_forms(frame, names)
         for name, form in zip(names, forms):
             values = _target_numbers(frame, name, form)
@@ -139,15 +139,15 @@ class RegressionTarget:
             if not scale > 0.0:
                 raise _constant(name, f"{shift:g}")
             check_scale(name, scale)
-            found.append((float(shift), float(scale), float(values.min())))
-        shifts, scales, lowest = zip(*found)
+            statistics.append((float(shift), float(scale), float(values.min())))
+        shifts, scales, lowest = zip(*statistics)
         return cls(names, shifts, scales, () if set(forms) == {number_forms.PLAIN} else forms, lowest)
 
     def notes(self, frame: pd.DataFrame) -> list[str]:
         """Sentences on rows of this table that lie far from all others."""
         forms = self.forms or (number_forms.PLAIN,) * len(self.names)
-        found = (far_note(name, _target_numbers(frame, name, form)) for name, form in zip(self.names, forms))
-        return [note for note in found if note]
+        sentences = (far_note(name, _target_numbers(frame, name, form)) for name, form in zip(self.names, forms))
+        return [note for note in sentences if note]
 
     def encode(self, frame: pd.DataFrame) -> np.ndarray:
         """Return float32 of shape [rows], or [rows, targets] if there are several."""
@@ -216,13 +216,13 @@ class ClassTarget:
         """Return int32 class indices; a class that training did not have is an `InputError`."""
         series = _target_column(frame, self.name)
         codes, keys = parse.text_keys(series)
-        places = category_places(keys, [parse.text_key(label) for label in self.classes], parse.is_text(series))
-        index = np.array([*places, -1], np.int32)[codes]
+        positions = category_places(keys, [parse.text_key(label) for label in self.classes], parse.is_text(series))
+        index = np.array([*positions, -1], np.int32)[codes]
         if (index < 0).any():
-            place = int(np.argmax(index < 0))
+            row = int(np.argmax(index < 0))
             raise InputError(
-                f"The target '{self.name}' has the class '{parse.text_key(series.iloc[place]):.60}' in "
-                f"{parse.row_name(series, place)}, which no training row had; the classes are "
+                f"The target '{self.name}' has the class '{parse.text_key(series.iloc[row]):.60}' in "
+                f"{parse.row_name(series, row)}, which no training row had; the classes are "
                 f"{parse.listed(self.classes)}: correct it or fit again with rows that have it."
             )
         return index
@@ -262,10 +262,10 @@ class CountTarget:
         values = _target_numbers(frame, self.name, self.form)
         bad = (values < 0) | (values != np.round(values)) | (values > LARGEST_COUNT)
         if bad.any():
-            place = int(bad.argmax())
-            where = parse.row_name(frame[self.name], place)
+            row = int(bad.argmax())
+            where = parse.row_name(frame[self.name], row)
             raise InputError(
-                f"The target '{self.name}' has {values[place]:g} in {where}, but counts are whole numbers "
+                f"The target '{self.name}' has {values[row]:g} in {where}, but counts are whole numbers "
                 f"from 0 to {LARGEST_COUNT}; correct it or use --task regression."
             )
         return values.astype(np.float32)

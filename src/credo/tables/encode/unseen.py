@@ -28,13 +28,13 @@ from credo.tables.encode.levels import Unknown, outputs_at_levels, repeats, unkn
 
 def find_unseen(encoder: TableEncoder, inputs: np.ndarray) -> list[Unknown]:
     """The columns with cells that are not known, from inputs that were encoded with `unseen="zeros"`."""
-    found: list[Unknown] = []
+    unknown: list[Unknown] = []
     start = 0
     for column in encoder.columns:
         places = range(start, start + len(column.names))
         start = places.stop
-        found += unknown_in(inputs, column.name, places, column.values, column.new(inputs[:, places.start : start]))
-    return found
+        unknown += unknown_in(inputs, column.name, places, column.values, column.new(inputs[:, places.start : start]))
+    return unknown
 
 
 def unseen_notes(encoder: TableEncoder, inputs: np.ndarray) -> list[str]:
@@ -42,7 +42,7 @@ def unseen_notes(encoder: TableEncoder, inputs: np.ndarray) -> list[str]:
     return [unseen.note() for unseen in find_unseen(encoder, inputs)]
 
 
-def settled(encoder: TableEncoder, inputs: np.ndarray) -> np.ndarray:
+def fill_gaps(encoder: TableEncoder, inputs: np.ndarray) -> np.ndarray:
     """Inputs without NaN: gaps that training did not have get its middle value, for what cannot average over rows."""
     return without_gaps(inputs, find_unseen(encoder, inputs)) if np.isnan(inputs).any() else inputs
 
@@ -57,23 +57,27 @@ def predict_unseen(
         encoder: how the table was encoded.
         inputs: encoded rows [n, features], with `unseen="zeros"`.
     """
-    found = find_unseen(encoder, inputs)
-    inputs = without_gaps(inputs, found)
+    unknown = find_unseen(encoder, inputs)
+    inputs = without_gaps(inputs, unknown)
     plain = predict_at(inputs)
-    if not found:
+    if not unknown:
         return plain
-    rows = np.logical_or.reduce([one.rows for one in found])
-    given = plain._chunks
+    rows = np.logical_or.reduce([column.rows for column in unknown])
+    plain_chunks = plain._chunks
 
     def chunks() -> Iterator[tuple[slice, Flat]]:
-        for where, draws in given():
-            own = np.flatnonzero(rows[where])
+        for where, draws in plain_chunks():
+            affected = np.flatnonzero(rows[where])
             count = len(draws.outputs)
             draws = draws if repeats(count) == 1 else _repeated(draws, repeats(count))
-            if len(own):
+            if len(affected):
                 outputs = np.array(draws.outputs)
-                outputs[:, own] = outputs_at_levels(
-                    lambda version: _outputs(predict_at(version)), found, inputs[where][own], where.start + own, count
+                outputs[:, affected] = outputs_at_levels(
+                    lambda version: _outputs(predict_at(version)),
+                    unknown,
+                    inputs[where][affected],
+                    where.start + affected,
+                    count,
                 )
                 draws = draws._replace(outputs=jnp.asarray(outputs))
             yield where, draws

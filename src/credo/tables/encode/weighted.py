@@ -26,10 +26,10 @@ def median(values: np.ndarray, weights: np.ndarray | None = None) -> float:
     order = np.argsort(values, kind="stable")
     ordered, mass = values[order], np.cumsum(weights[order], dtype=np.float64)
     half = mass[-1] / 2
-    place = min(int(np.searchsorted(mass, half, side="left")), len(ordered) - 1)
-    if mass[place] == half and place + 1 < len(ordered):
-        return float((ordered[place] + ordered[place + 1]) / 2)
-    return float(ordered[place])
+    middle = min(int(np.searchsorted(mass, half, side="left")), len(ordered) - 1)
+    if mass[middle] == half and middle + 1 < len(ordered):
+        return float((ordered[middle] + ordered[middle + 1]) / 2)
+    return float(ordered[middle])
 
 
 def totals(codes: np.ndarray, size: int, weights: np.ndarray | None = None) -> np.ndarray:
