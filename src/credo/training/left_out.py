@@ -13,7 +13,7 @@ from credo.errors import InputError
 Folds = int | Sequence[Any]
 
 
-def left_out(folds: Folds, members: int, rows: int, seed: int, kept: np.ndarray | None = None) -> np.ndarray:
+def left_out(folds: Folds, members: int, rows: int, seed: int, keep: np.ndarray | None = None) -> np.ndarray:
     """Which rows each member does not see [member, row]: member m leaves out fold m mod K of K folds.
 
     Args:
@@ -21,21 +21,24 @@ def left_out(folds: Folds, members: int, rows: int, seed: int, kept: np.ndarray 
         members: how many; at least K, so that every fold is left out by somebody.
         rows: rows that were given.
         seed: of the folds, where only their number is given.
-        kept: which rows the fit keeps [rows], None: all.
+        keep: which rows the fit keeps [rows], None: all.
     """
-    given = even_folds(rows, whole_number(folds, "folds"), seed) if isinstance(folds, int | np.integer) else list(folds)
-    if not 2 <= len(given) <= members:
+    fold_rows = (
+        even_folds(rows, whole_number(folds, "folds"), seed) if isinstance(folds, int | np.integer) else list(folds)
+    )
+    if not 2 <= len(fold_rows) <= members:
         raise InputError(
             f"Every fold is left out by a member that is none of the others: {members} members take 2 to {members} "
-            f"folds, got {len(given)}."
+            f"folds, got {len(fold_rows)}."
         )
     mask = np.zeros((members, rows), bool)
     for member in range(members):
-        places = np.asarray(given[member % len(given)])
-        if places.dtype.kind not in "iu" or len(places) == 0 or places.min() < 0 or places.max() >= rows:
-            raise InputError(f"A fold is at least one place among {rows} rows, got {given[member % len(given)]!r}.")
-        mask[member, places] = True
-    mask = mask if kept is None else mask[:, kept]
+        fold = fold_rows[member % len(fold_rows)]
+        indices = np.asarray(fold)
+        if indices.dtype.kind not in "iu" or len(indices) == 0 or indices.min() < 0 or indices.max() >= rows:
+            raise InputError(f"A fold is at least one place among {rows} rows, got {fold!r}.")
+        mask[member, indices] = True
+    mask = mask if keep is None else mask[:, keep]
     if mask.all(1).any():
         raise InputError("A fold has all rows: its member would have none to learn from.")
     return mask
@@ -50,5 +53,5 @@ def folds_of(mask: PyTree) -> list[tuple[np.ndarray, np.ndarray]]:
         [([0, 2], [0]), ([1], [1])]
     """
     _, first, which = np.unique(mask, axis=0, return_index=True, return_inverse=True)
-    found = [(np.flatnonzero(which.ravel() == i), np.flatnonzero(mask[place])) for i, place in enumerate(first)]
-    return sorted(found, key=lambda pair: pair[0][0])
+    pairs = [(np.flatnonzero(which.ravel() == i), np.flatnonzero(mask[row])) for i, row in enumerate(first)]
+    return sorted(pairs, key=lambda pair: pair[0][0])

@@ -57,37 +57,37 @@ def stacked(fits: Sequence[Fit], weights: Sequence[float], names: Sequence[str] 
         ({'map 1': 0.25, 'map 2': 0.75}, (40,))
     """
     fits = list(fits)
-    called = _names(fits) if names is None else list(names)
-    shares = [Share(name, float(w), fit) for name, w, fit in zip(called, _checked(weights, fits), fits)]
-    heard = [share for share in shares if share.weight > 0]
-    main = max(heard, key=lambda share: share.weight).fit
-    parts, read = zip(*map(_part, heard))
-    likelihood, kinds = _likelihood(heard, parts)
-    log_shares = np.log([share.weight for share in heard]).astype(np.float32)
-    posterior = Stacked(parts, log_shares, tuple(math.ceil(SIXTEENTHS * share.weight) for share in heard), kinds)
-    outcomes = [share.fit.outcome for share in heard]
-    said = [f"{share.name}: {note}" for share in heard if share.weight >= SILENT for note in share.fit.notes]
+    labels = _names(fits) if names is None else list(names)
+    shares = [Share(name, float(w), fit) for name, w, fit in zip(labels, _normalised(weights, fits), fits)]
+    used = [share for share in shares if share.weight > 0]
+    main = max(used, key=lambda share: share.weight).fit
+    parts, read = zip(*map(_part, used))
+    likelihood, kinds = _likelihood(used, parts)
+    log_shares = np.log([share.weight for share in used]).astype(np.float32)
+    posterior = Stacked(parts, log_shares, tuple(math.ceil(SIXTEENTHS * share.weight) for share in used), kinds)
+    outcomes = [share.fit.outcome for share in used]
+    notes = [f"{share.name}: {note}" for share in used if share.weight >= SILENT for note in share.fit.notes]
     model = dataclasses.replace(main.model, likelihood=likelihood)
     return dataclasses.replace(
         main, posterior=posterior, model=model, outcome=next((x for x in outcomes if x != "finished"), "finished"),
-        notes=(_told(shares), *(x for x in read if x), *said), config=_config(shares, main, model),
-        timing=_timing(fits), loop=None, known=None, parts=tuple(heard),
+        notes=(_describe(shares), *(x for x in read if x), *notes), config=_config(shares, main, model),
+        timing=_timing(fits), loop=None, known=None, parts=tuple(used),
     )  # fmt: skip
 
 
-def _checked(weights: Sequence[float], fits: list[Fit]) -> np.ndarray:
+def _normalised(weights: Sequence[float], fits: list[Fit]) -> np.ndarray:
     """Weights that sum to 1, of fits that can be mixed."""
     if not fits:
         raise InputError("A stack has at least one fit, got none.")
     for fit in fits:
         if not isinstance(fit, Fit):
             raise InputError(f"A stack is of results of credo.fit or credo.load, got a {type(fit).__name__}.")
-    found = np.asarray(weights, np.float64)
-    if found.shape != (len(fits),) or not (np.isfinite(found) & (found >= 0)).all() or not found.sum() > 0:
+    shares = np.asarray(weights, np.float64)
+    if shares.shape != (len(fits),) or not (np.isfinite(shares) & (shares >= 0)).all() or not shares.sum() > 0:
         raise InputError(f"A stack of {len(fits)} fits has as many weights, at least 0 and not all 0, got {weights}.")
     for other in fits[1:]:
         _check_alike(fits[0], other)
-    return found / found.sum()
+    return shares / shares.sum()
 
 
 def _check_alike(one: Fit, other: Fit) -> None:
@@ -107,11 +107,11 @@ def _names(fits: list[Fit]) -> list[str]:
     """Methods by name, numbered where one comes more than once."""
     methods = [str(fit.config.get("method", "fit")) for fit in fits]
     counts: Counter[str] = Counter()
-    found = []
+    labels = []
     for method in methods:
         counts[method] += 1
-        found.append(f"{method} {counts[method]}" if methods.count(method) > 1 else method)
-    return found
+        labels.append(f"{method} {counts[method]}" if methods.count(method) > 1 else method)
+    return labels
 
 
 def _part(share: Share) -> tuple[StackPart, str | None]:
@@ -120,32 +120,32 @@ def _part(share: Share) -> tuple[StackPart, str | None]:
     if not ask(posterior, StoredPosterior).on_disk:
         return on_one_device(StackPart(share.fit.model, posterior)), None
     members, stored = posterior.num_draws(None)
-    kept = members * max(1, min(stored, PIECE_BYTES // max(1, posterior.draw_bytes * members)))
-    weights = posterior.chosen_weights(kept)
-    read = posterior.part(np.arange(members), posterior.chosen(kept))
+    num_draws = members * max(1, min(stored, PIECE_BYTES // max(1, posterior.draw_bytes * members)))
+    weights = posterior.chosen_weights(num_draws)
+    read = posterior.part(np.arange(members), posterior.chosen(num_draws))
     if weights is not None:
         if not isinstance(read, Samples):
             raise Refusal(f"Draws of {share.name} lie on disk and are weighted; keep fewer draws, so that memory does.")
         read = dataclasses.replace(read, weights=np.asarray(weights))
-    said = f"{share.name}: {kept:,} of its {members * stored:,} draws, which lie on disk, are in the stack."
-    return StackPart(share.fit.model, read), said if kept < members * stored else None
+    note = f"{share.name}: {num_draws:,} of its {members * stored:,} draws, which lie on disk, are in the stack."
+    return StackPart(share.fit.model, read), note if num_draws < members * stored else None
 
 
 def _likelihood(shares: Sequence[Share], parts: Sequence[StackPart]) -> tuple[Any, tuple[int, ...]]:
     """The likelihood of all draws, and which of its parts is whose; () where all fits have the same one."""
     draws = [_shapes(share.fit, part) for share, part in zip(shares, parts)]
-    found: list[int] = []  # the first fit with each likelihood
+    firsts: list[int] = []  # the first fit with each likelihood
     kinds = []
     for c in range(len(parts)):
-        same = (k for k, first in enumerate(found) if _same(parts[first], draws[first], parts[c], draws[c]))
-        kinds.append(next(same, len(found)))
-        if kinds[-1] == len(found):
-            found.append(c)
-    each = [parts[c].model.likelihood for c in found]
-    _check_places(parts, draws)
-    if len(each) == 1:
-        return each[0], ()
-    return Mixed(tuple(each), tuple(int(draws[c].outputs.shape[-1]) for c in found)), tuple(kinds)
+        same = (k for k, first in enumerate(firsts) if _same(parts[first], draws[first], parts[c], draws[c]))
+        kinds.append(next(same, len(firsts)))
+        if kinds[-1] == len(firsts):
+            firsts.append(c)
+    likelihoods = [parts[c].model.likelihood for c in firsts]
+    _check_widths(parts, draws)
+    if len(likelihoods) == 1:
+        return likelihoods[0], ()
+    return Mixed(tuple(likelihoods), tuple(int(draws[c].outputs.shape[-1]) for c in firsts)), tuple(kinds)
 
 
 def _shapes(fit: Fit, part: StackPart) -> Flat:
@@ -168,7 +168,7 @@ def _same(one: StackPart, shapes: Flat, other: StackPart, others: Flat) -> bool:
     return rows[0] == rows[1]
 
 
-def _check_places(parts: Sequence[StackPart], draws: Sequence[Flat]) -> None:
+def _check_widths(parts: Sequence[StackPart], draws: Sequence[Flat]) -> None:
     """A sentence where predictions have several widths, such as of other classes."""
     means = [jax.eval_shape(jax.vmap(part.model.likelihood.mean), *flat[1::-1]) for part, flat in zip(parts, draws)]
     widths = sorted({mean.shape[-1] for mean in means})
@@ -176,7 +176,7 @@ def _check_places(parts: Sequence[StackPart], draws: Sequence[Flat]) -> None:
         raise InputError(f"All fits of a stack predict the same: one has {widths[0]} columns, another {widths[-1]}.")
 
 
-def _told(shares: Sequence[Share]) -> str:
+def _describe(shares: Sequence[Share]) -> str:
     """What the stack is, heaviest first."""
     order = sorted(shares, key=lambda share: -share.weight)
     return f"A stack: {', '.join(f'{100 * share.weight:.0f} % {share.name}' for share in order)}."

@@ -48,20 +48,20 @@ def best_mixture(
 
 def _explained(log_density: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     """Densities relative to the best component's, and weights, of the rows that some component explains."""
-    given = np.ones(log_density.shape[1]) if weights is None else np.asarray(weights, np.float64)
-    if given.shape != log_density.shape[1:] or not (np.isfinite(given) & (given >= 0)).all():
+    row_weights = np.ones(log_density.shape[1]) if weights is None else np.asarray(weights, np.float64)
+    if row_weights.shape != log_density.shape[1:] or not (np.isfinite(row_weights) & (row_weights >= 0)).all():
         raise InputError(f"{log_density.shape[1]} rows have as many weights of at least 0, got {weights}.")
-    found = np.nan_to_num(log_density, nan=-np.inf, posinf=np.finfo(float).max, neginf=-np.inf)
-    top = found.max(0)
-    kept = top > -np.inf
-    return np.exp(found[:, kept] - top[kept]), given[kept]
+    cleaned = np.nan_to_num(log_density, nan=-np.inf, posinf=np.finfo(float).max, neginf=-np.inf)
+    top = cleaned.max(0)
+    possible = top > -np.inf
+    return np.exp(cleaned[:, possible] - top[possible]), row_weights[possible]
 
 
 def _proportions(favoured: np.ndarray | None, count: int) -> np.ndarray:
-    found = np.ones(count) if favoured is None else np.asarray(favoured, np.float64)
-    if found.shape != (count,) or not (np.isfinite(found) & (found >= 0)).all() or not found.sum() > 0:
+    shares = np.ones(count) if favoured is None else np.asarray(favoured, np.float64)
+    if shares.shape != (count,) or not (np.isfinite(shares) & (shares >= 0)).all() or not shares.sum() > 0:
         raise InputError(f"favoured are {count} numbers of at least 0, not all 0, got {favoured}.")
-    return found / found.sum()
+    return shares / shares.sum()
 
 
 def _newton(density: np.ndarray, rows: np.ndarray) -> np.ndarray:

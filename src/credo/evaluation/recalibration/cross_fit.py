@@ -41,7 +41,7 @@ def unseen_by_fold(fit: Any) -> list[Unseen]:
     loop = fit.loop
     if loop is None or loop.left_out is None:
         raise InputError("Only a fit with folds, as credo.fit gave it, has rows that some members did not see.")
-    source, found = loop.source, []
+    source, parts = loop.source, []
     folds = folds_of(loop.left_out)
     for members, rows in folds:
         rows = rows[:: math.ceil(len(rows) * len(folds) / MOST)]
@@ -50,9 +50,9 @@ def unseen_by_fold(fit: Any) -> list[Unseen]:
         shared = np.broadcast_to(log_weights[:, None], outputs.shape[:2])
         points = len(outputs) == len(members)  # one draw is one member
         targets, weight = source.targets[rows], source.weight[rows]
-        whole = len(loop.left_out) if points else 0
-        found.append(Unseen(fit.model.likelihood, params, outputs, shared, targets, weight, whole))
-    return found
+        mixture_members = len(loop.left_out) if points else 0
+        parts.append(Unseen(fit.model.likelihood, params, outputs, shared, targets, weight, mixture_members))
+    return parts
 
 
 def unseen_alone(fit: Any, folds: Sequence[np.ndarray]) -> list[Unseen]:
@@ -73,12 +73,12 @@ def unseen_alone(fit: Any, folds: Sequence[np.ndarray]) -> list[Unseen]:
     params = jax.tree.map(
         lambda x: np.broadcast_to(np.asarray(x, np.float32), (DRAWS, *x.shape[1:])), posterior.likelihood
     )
-    found = []
+    parts = []
     for rows in folds:
         log_weights = np.full((DRAWS, len(rows)), -math.log(DRAWS))
         targets, weight = source.targets[rows], source.weight[rows]
-        found.append(Unseen(fit.model.likelihood, params, values[:, rows], log_weights, targets, weight))
-    return found
+        parts.append(Unseen(fit.model.likelihood, params, values[:, rows], log_weights, targets, weight))
+    return parts
 
 
 def _at(fit: Any, posterior: Any, inputs: Any) -> tuple[Any, np.ndarray, np.ndarray]:
@@ -93,11 +93,11 @@ def _at(fit: Any, posterior: Any, inputs: Any) -> tuple[Any, np.ndarray, np.ndar
 
 def log_densities(parts: list[Unseen]) -> np.ndarray:
     """log p(y) of every row of every part, under the mixture of the draws that had not seen it."""
-    found = []
+    densities = []
     for part in parts:
         each = np.asarray(_log_probs(part.likelihood, part.params, part.outputs, part.targets), np.float64)
-        found.append(logsumexp(each + part.log_weights, axis=0))
-    return np.concatenate(found)
+        densities.append(logsumexp(each + part.log_weights, axis=0))
+    return np.concatenate(densities)
 
 
 @jax.jit

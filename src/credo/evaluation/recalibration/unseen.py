@@ -69,8 +69,8 @@ def corrected(parts: Sequence[Unseen], frequencies: np.ndarray | None = None, al
     weight = np.concatenate([part.weight for part in parts]).astype(np.float64)
     rows = float(weight.sum() ** 2 / np.square(weight).sum()) if weight.sum() > 0 else 0.0
     if rows < FEWEST:
-        said = f"Warning: {rows:.0f} rows outside of training are too few to tell whether error bars are honest."
-        return Correction(parts[0].likelihood, None, False, {"rows": int(rows)}, said)
+        warning = f"Warning: {rows:.0f} rows outside of training are too few to tell whether error bars are honest."
+        return Correction(parts[0].likelihood, None, False, {"rows": int(rows)}, warning)
     if parts[0].likelihood.kind == "classes":
         assert frequencies is not None
         return _classes(parts, frequencies, rows, always)
@@ -116,14 +116,14 @@ def _numbers(parts: Sequence[Unseen], rows: float, always: bool) -> Correction:
     honest = bool(abs(after - LEVEL) <= off)
     if not honest and abs(before - LEVEL) < abs(after - LEVEL):  # wider counts of small mean are nearly all 0
         facts = {"rows": int(rows), "level": LEVEL, "coverage": before}
-        said = (
+        warning = (
             f"Warning: on {rows:.0f} rows outside of training, 90 % intervals held {before:.0%}; no factor mends that."
         )
         honest = bool(abs(before - LEVEL) <= off)
-        return Correction(plain, None, honest, facts, "" if honest else said)
+        return Correction(plain, None, honest, facts, "" if honest else warning)
     settings = {"factor": factor}
     return Correction(
-        with_settings(plain, settings), settings, honest, facts, _told(before, after, factor, rows, honest)
+        with_settings(plain, settings), settings, honest, facts, _sentence(before, after, factor, rows, honest)
     )
 
 
@@ -142,10 +142,10 @@ def _for_all(parts: Sequence[Unseen], factor: float, ends: tuple[float, float]) 
     if not several.any():
         return factor
     means, noise = (np.asarray(x, np.float64) for x in _moments(part.likelihood, part.params, part.outputs))
-    own, count = weights[:, several, None], each[several][:, None]
-    centre = (own * means[:, several]).sum(0)
-    spread = (own * np.square(means[:, several] - centre)).sum(0) * count / (count - 1)
-    ratio = float(np.mean(spread) / np.mean((own * noise[:, several]).sum(0)))
+    member_weights, count = weights[:, several, None], each[several][:, None]
+    centre = (member_weights * means[:, several]).sum(0)
+    spread = (member_weights * np.square(means[:, several] - centre)).sum(0) * count / (count - 1)
+    ratio = float(np.mean(spread) / np.mean((member_weights * noise[:, several]).sum(0)))
     gained = float(np.mean(1.0 / each)) - 1.0 / part.members
     square = factor**2 - 2 * ratio * max(gained, 0.0)
     return float(np.clip(math.sqrt(max(square, 0.25 * factor**2)), *ends))
@@ -165,20 +165,20 @@ def coverages(parts: Sequence[Unseen]) -> np.ndarray:
     each = [_mixture_cdf(part) for part in parts]
     upper, lower = (np.concatenate(x) for x in zip(*each))
     weight, step = np.concatenate([part.weight for part in parts]), upper - lower
-    found = []
+    averages = []
     for level in LEVELS:
         low, high = 0.5 - level / 2, 0.5 + level / 2
         inside = np.clip(np.minimum(upper, high) - np.maximum(lower, low), 0.0, None)
-        held = np.where(step > 1e-9, inside / np.maximum(step, 1e-9), (upper >= low) & (upper <= high))
-        found.append(float(np.average(held.mean(1), weights=weight)))
-    return np.array(found)
+        covered = np.where(step > 1e-9, inside / np.maximum(step, 1e-9), (upper >= low) & (upper <= high))
+        averages.append(float(np.average(covered.mean(1), weights=weight)))
+    return np.array(averages)
 
 
 def _mixture_cdf(unseen: Unseen) -> tuple[np.ndarray, np.ndarray]:
     """P(Y ≤ y) and P(Y < y) of each row's mixture [n, k]."""
     weights = np.exp(unseen.log_weights)[..., None]
-    found = _cdfs(unseen.likelihood, unseen.params, unseen.outputs, unseen.targets)
-    upper, lower = ((weights * np.nan_to_num(np.asarray(x, np.float64), nan=0.0)).sum(0) for x in found)
+    cdfs = _cdfs(unseen.likelihood, unseen.params, unseen.outputs, unseen.targets)
+    upper, lower = ((weights * np.nan_to_num(np.asarray(x, np.float64), nan=0.0)).sum(0) for x in cdfs)
     return upper, lower
 
 
@@ -189,14 +189,16 @@ def _cdfs(likelihood: Any, params: PyTree, outputs: jax.Array, targets: jax.Arra
     return upper, each(params, outputs, targets - 1.0) if likelihood.kind == "counts" else upper
 
 
-def _told(before: float, after: float, factor: float, rows: float, honest: bool) -> str:
+def _sentence(before: float, after: float, factor: float, rows: float, honest: bool) -> str:
     change = "wider" if factor >= 1 else "narrower"
     size = factor if factor >= 1 else 1 / factor
-    said = f"On {rows:.0f} rows outside of training, 90 % intervals held {100 * before:.0f} %"
+    sentence = f"On {rows:.0f} rows outside of training, 90 % intervals held {100 * before:.0f} %"
     if 0.95 <= factor <= 1.05:
-        return "" if honest else f"Warning: {said[0].lower()}{said[1:]}; do not trust them."
-    said += f": noise was made {size:.2f} times {change}, after which they hold {100 * after:.0f} %."
-    return said if honest else f"Warning: {said[0].lower()}{said[1:]} That is as far as it goes; do not trust them."
+        return "" if honest else f"Warning: {sentence[0].lower()}{sentence[1:]}; do not trust them."
+    sentence += f": noise was made {size:.2f} times {change}, after which they hold {100 * after:.0f} %."
+    if honest:
+        return sentence
+    return f"Warning: {sentence[0].lower()}{sentence[1:]} That is as far as it goes; do not trust them."
 
 
 # ---------------------------------------------------------------------- classes
@@ -205,15 +207,15 @@ def _classes(parts: Sequence[Unseen], frequencies: np.ndarray, rows: float, alwa
     labels = np.concatenate([part.targets for part in parts]).astype(int).ravel()
     weight = np.concatenate([part.weight for part in parts]).astype(np.float64)
     each = [np.asarray(_log_probs(plain, part.params, part.outputs), np.float64) for part in parts]
-    usual = np.log(frequencies)[labels]
+    baseline = np.log(frequencies)[labels]
 
-    def own(heat: float) -> np.ndarray:
+    def row_log_probs(heat: float) -> np.ndarray:
         """log p(y) of each row's mixture at a temperature."""
-        return np.concatenate([_own(log_probs / heat, part) for log_probs, part in zip(each, parts)])
+        return np.concatenate([_mixture_log_probs(log_probs / heat, part) for log_probs, part in zip(each, parts)])
 
-    before, worst = float(np.average(own(1.0), weights=weight)), float(np.average(usual, weights=weight))
+    before, worst = float(np.average(row_log_probs(1.0), weights=weight)), float(np.average(baseline, weights=weight))
     facts: dict[str, Any] = {"rows": int(rows), "log_likelihood": before, "log_likelihood_of_frequencies": worst}
-    after, share, heat = max((*_best_share(own(heat), usual, weight), float(heat)) for heat in HEATS)
+    after, share, heat = max((*_best_share(row_log_probs(heat), baseline, weight), float(heat)) for heat in HEATS)
     if not always and (after - before) * rows <= NATS:
         return Correction(plain, None, True, facts, "")
     settings = {"heat": heat, "share": share, "frequencies": frequencies.tolist()}
@@ -227,7 +229,7 @@ def _classes(parts: Sequence[Unseen], frequencies: np.ndarray, rows: float, alwa
     return Correction(with_settings(plain, settings), settings, True, facts, sentence)
 
 
-def _own(tempered: np.ndarray, part: Unseen) -> np.ndarray:
+def _mixture_log_probs(tempered: np.ndarray, part: Unseen) -> np.ndarray:
     """log p(y) of each row's mixture, from log probabilities [K, n, C] up to a constant."""
     labels = part.targets.astype(int).ravel()
     each = tempered[:, np.arange(len(labels)), labels] - logsumexp(tempered, axis=-1)
@@ -240,15 +242,15 @@ def _cooled(heat: float, share: float) -> str:
     return " and ".join(word for word in (words, drawn) if word) or "left as they are"
 
 
-def _best_share(own: np.ndarray, usual: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
+def _best_share(log_probs: np.ndarray, baseline: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
     """The largest mean of log((1 − w) p + w π), which is concave in w, and w."""
 
     def loss(share: float) -> float:
-        mixed = np.logaddexp(np.log1p(-share) + own, np.log(share) + usual) if share > 0 else own
+        mixed = np.logaddexp(np.log1p(-share) + log_probs, np.log(share) + baseline) if share > 0 else log_probs
         return -float(np.average(mixed, weights=weight))
 
-    found = minimize_scalar(loss, bounds=(1e-6, 1 - 1e-6), method="bounded", options={"xatol": 1e-3})
-    share = 0.0 if loss(0.0) <= found.fun else float(found.x)
+    optimum = minimize_scalar(loss, bounds=(1e-6, 1 - 1e-6), method="bounded", options={"xatol": 1e-3})
+    share = 0.0 if loss(0.0) <= optimum.fun else float(optimum.x)
     return -loss(share), share
 
 
