@@ -30,14 +30,14 @@ RULE = (
 
 def markdown(records: list[dict[str, Any]], command: str) -> str:
     """The page."""
-    both = {task: boards.gather(records, task) for task in TASKS}
+    by_task = {task: boards.gather(records, task) for task in TASKS}
     parts = ["# A portfolio of tables", f"`{command}`, on {_machines(records)}. {RULE}"]
-    parts.append("\n".join(f"- `{name}`: {rival.words}" for name, rival in RIVALS.items() if _ran(both, name)))
+    parts.append("\n".join(f"- `{name}`: {rival.words}" for name, rival in RIVALS.items() if _ran(by_task, name)))
     parts.append("![Mean ranks by log-likelihood, with Nemenyi's distance](portfolio.png)")
-    for task, board in both.items():
+    for task, board in by_task.items():
         if board:
             parts += [f"## {TASKS[task]}", *_task(task, board)]
-    parts += ["## Seconds", _seconds(both.values())]
+    parts += ["## Seconds", _seconds(by_task.values())]
     parts += _left_out(records)
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -142,11 +142,11 @@ def _coverage(board: Board) -> str:
     )
 
 
-def _seconds(both: Iterable[Board]) -> str:
+def _seconds(all_boards: Iterable[Board]) -> str:
     head = ["model", *(f"{low:,} to {high:,} rows" if high < 10**9 else f"{low:,} rows and more"
                        for low, high in boards.SIZES)]  # fmt: skip
     rows = []
-    for model, pairs in boards.seconds(both).items():
+    for model, pairs in boards.seconds(all_boards).items():
         cells = ["–" if pair is None else f"{shown_seconds(pair[0])} ({number(_or_none(pair[1]))})" for pair in pairs]
         rows.append([f"`{model}`", *cells])
     return (
@@ -168,8 +168,8 @@ def _machines(records: list[dict[str, Any]]) -> str:
     return "; ".join(dict.fromkeys(record["machine"] for record in records))
 
 
-def _ran(both: dict[str, Board], model: str) -> bool:
-    return any(model in by_model for board in both.values() for by_model in board.values())
+def _ran(by_task: dict[str, Board], model: str) -> bool:
+    return any(model in by_model for board in by_task.values() for by_model in board.values())
 
 
 def _or_none(value: float) -> float | None:

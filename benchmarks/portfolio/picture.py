@@ -13,10 +13,10 @@ from credo.report.style import INK, MODEL, MUTED, dress
 
 def draw(records: list[dict[str, Any]]) -> Figure:
     """One line of models for each task; a bar as long as Nemenyi's distance, where there is a test."""
-    both = {task: board for task in TASKS if (board := gather(records, task))}
-    most = max(len(models(board)) for board in both.values())
-    figure = Figure(figsize=(8.0, len(both) * (1.5 + 0.34 * most)), layout="constrained")
-    for area, (task, board) in zip(figure.subplots(len(both), 1, squeeze=False)[:, 0], both.items()):
+    by_task = {task: board for task in TASKS if (board := gather(records, task))}
+    most = max(len(models(board)) for board in by_task.values())
+    figure = Figure(figsize=(8.0, len(by_task) * (1.5 + 0.34 * most)), layout="constrained")
+    for area, (task, board) in zip(figure.subplots(len(by_task), 1, squeeze=False)[:, 0], by_task.items()):
         dress(area, f"{TASKS[task]}: mean rank by log-likelihood, {len(board)} sets", "mean rank (1 is best)", "", 13)
         _lines(area, board)
     return figure

@@ -31,17 +31,17 @@ def flagged(run: Any, table: Any, clean: Any, score: str | None, fpr: float, say
             "method that has a spread, such as deep_ensemble, or take another --score."
         )
     _say_few(len(calm), fpr, say)
-    at = threshold(calm, fpr)
-    above = scores > at
+    cutoff = threshold(calm, fpr)
+    above = scores > cutoff
     say(
         f"{int(above.sum())} of {len(scores)} rows ({100 * above.mean():.1f} %) are flagged, with "
-        f"{100 * (calm > at).mean():.1f} % of {len(calm)} clean rows above the threshold {at:.4g}."
+        f"{100 * (calm > cutoff).mean():.1f} % of {len(calm)} clean rows above the threshold {cutoff:.4g}."
     )
-    columns = {"row": rows.places + 1, "score": scores, "threshold": np.full(len(scores), at), "flagged": above}
+    columns = {"row": rows.places + 1, "score": scores, "threshold": np.full(len(scores), cutoff), "flagged": above}
     return beside(columns, rows.used)
 
 
-def attacked(run: Any, how: Attack, clean: Any, score: str | None, fpr: float, say: Say) -> tuple[Any, Any]:
+def attacked(run: Any, settings: Attack, clean: Any, score: str | None, fpr: float, say: Say) -> tuple[Any, Any]:
     """An attack on clean rows, and what is caught of it: one half of the rows fixes the threshold, the other is
     attacked. The second is None where no attack succeeded."""
     _check_share(fpr)
@@ -53,7 +53,7 @@ def attacked(run: Any, how: Attack, clean: Any, score: str | None, fpr: float, s
     order = np.asarray(jax.random.permutation(key_split, len(inputs)))
     first, second = np.sort(order[: len(order) // 2]), np.sort(order[len(order) // 2 :])
     _say_few(len(first), fpr, say)
-    outcome = attack(key_attack, run.fit, inputs[second], targets[second], how)
+    outcome = attack(key_attack, run.fit, inputs[second], targets[second], settings)
     if not outcome.success.any():
         return outcome, None
     return outcome, detect(key_detect, run.fit, inputs[first], inputs[second], outcome, score, max_fpr=fpr)

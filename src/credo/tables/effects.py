@@ -61,11 +61,11 @@ def table_effects(
     effort = effort_for(fit, len(shown))
     points = most_points or effort.points
     grids = {}
-    for name, one in shown.items():
-        usable = array[one.has_value(array)][:, list(one.places)]
+    for name, shown_input in shown.items():
+        usable = array[shown_input.has_value(array)][:, list(shown_input.places)]
         if len(usable):
-            grids[name] = _grid(one, usable, points)
-    groups = {name: one.places for name, one in shown.items()}
+            grids[name] = _grid(shown_input, usable, points)
+    groups = {name: shown_input.places for name, shown_input in shown.items()}
     outputs: Any = encoder.classes or (() if isinstance(encoder.target, str) else encoder.target)
     result = effects(
         key, fit, array, encoder.feature_names, groups=groups, grids=grids, outputs=outputs,
@@ -77,9 +77,9 @@ def table_effects(
     return result.rescaled(encoder.target_shift, encoder.target_scale)
 
 
-def _grid(one: Shown, features: np.ndarray, points: int) -> Grid:
+def _grid(shown_input: Shown, features: np.ndarray, points: int) -> Grid:
     """The grid of an input; that of a clock goes round it."""
-    if one.part is None:
+    if shown_input.part is None:
         return grid_of(features, points)
-    grid = grid_of(one.cells(features), points)
-    return Grid(one.hands(grid.values[:, 0]), grid.shares)
+    grid = grid_of(shown_input.cells(features), points)
+    return Grid(shown_input.hands(grid.values[:, 0]), grid.shares)

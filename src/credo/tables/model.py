@@ -175,16 +175,16 @@ def table_model(
             "learned" or "inferred") and "temperature".
         method: the method or its name.
     """
-    options, usual = dict(options or {}), recipe(method)
-    if encoder.task == "regression" and "likelihood" not in options and "noise" not in options and usual.likelihood:
-        options["likelihood"] = usual.likelihood
+    options, defaults = dict(options or {}), recipe(method)
+    if encoder.task == "regression" and "likelihood" not in options and "noise" not in options and defaults.likelihood:
+        options["likelihood"] = defaults.likelihood
     unknown = [key for key in options if key not in MODEL_OPTIONS]
     if unknown:
         raise InputError(f"Unknown model option {unknown[0]!r}; there are {', '.join(MODEL_OPTIONS)}.")
     temperature = options.get("temperature", 1.0)
     if not isinstance(temperature, int | float) or not 0 < temperature < math.inf:
         raise InputError(f"temperature must be a positive number, got {temperature!r}.")
-    net = parse_network(usual.network if network is None else network)
+    net = parse_network(defaults.network if network is None else network)
     prior = parse_prior(options["prior"]) if "prior" in options else default_prior(encoder.task, method, net)
     return Model(
         *with_vectors(net, prior, encoder),
@@ -200,8 +200,8 @@ def default_prior(task: str, method: Any = METHOD, network: Any = None) -> Any:
     row = NETWORKS.row_of(network)
     if row and row.prior:
         return parse_prior(row.prior)
-    usual = recipe(method)
-    return priors.fan_in_normal(usual.scale if task in ("regression", "count") else usual.class_scale)
+    defaults = recipe(method)
+    return priors.fan_in_normal(defaults.scale if task in ("regression", "count") else defaults.class_scale)
 
 
 def parse_prior(text: Any) -> Any:
@@ -264,8 +264,8 @@ def parse_likelihood(text: Any, task: str = "regression", num_classes: int = 0, 
     name, rest = name_and_rest(text)
     names = names or likelihoods_of(task)
     if name not in names:
-        whose = f"A {task} target" if task in TASKS else f"A {task}"
-        raise InputError(f"{whose} has no likelihood {name!r}.{did_you_mean(name, names)} It takes {', '.join(names)}.")
+        owner = f"A {task} target" if task in TASKS else f"A {task}"
+        raise InputError(f"{owner} has no likelihood {name!r}.{did_you_mean(name, names)} It takes {', '.join(names)}.")
     return build_entry(LIKELIHOODS[name], parts(rest), text, num_classes=num_classes)
 
 

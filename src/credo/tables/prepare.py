@@ -62,15 +62,15 @@ def prepare(job: Job, table: Any, say: Callable[[str], Any]) -> Prepared:
     frame, read_notes = read_source(job.table if table is None else table)
     target: Any = plain_target(tuple(job.target))
     frame, target_notes = rows_with_targets(parse.named_frame(frame), job.target, job.missing)
-    frame, aside = without_columns(frame, job.drop, job.target, (job.split_by, job.time, job.weights))
+    frame, excluded = without_columns(frame, job.drop, job.target, (job.split_by, job.time, job.weights))
     task, why = choose_task(frame, target, job.task)
     stratify = target if task == "classification" and job.split_by is None and job.time is None else None
     train_rows, held_rows = split_rows(frame, job.holdout, job.seed, job.split_by, job.time, stratify)
     train = frame.iloc[train_rows]
     exact = job.task if job.task in ("binary", "multiclass") else task
-    aside += () if job.split_by is None else (job.split_by,)
+    excluded += () if job.split_by is None else (job.split_by,)
     codes = takes_codes(job.method, job.network)
-    encoder = TableEncoder.learn(train, target, exact, job.missing, job.weights, aside, codes)
+    encoder = TableEncoder.learn(train, target, exact, job.missing, job.weights, excluded, codes)
     arrays = encoder.arrays(train)
     groups = _groups(frame, job)
     train_groups = None if groups is None else groups[train_rows[arrays.rows]]

@@ -106,20 +106,20 @@ def written_note(series: pd.Series) -> str:
 def _first_rows(codes: np.ndarray, count: int) -> np.ndarray:
     """Return for each code the first row that has it."""
     rows = np.empty(count, np.int64)
-    seen = np.flatnonzero(codes >= 0)[::-1]
-    rows[codes[seen]] = seen
+    present = np.flatnonzero(codes >= 0)[::-1]
+    rows[codes[present]] = present
     return rows
 
 
 def _refuse_mixture(series: pd.Series, codes: np.ndarray, numeric: np.ndarray) -> None:
     """Stop at a column of numbers with a few words in it, which is no set of categories."""
-    seen = np.append(numeric, True)[codes]
-    many = numeric.sum() > ID_DISTINCT and seen.mean() >= NUMERIC_SHARE
+    numeric_or_missing = np.append(numeric, True)[codes]
+    many = numeric.sum() > ID_DISTINCT and numeric_or_missing.mean() >= NUMERIC_SHARE
     # In a short table: numbers that hardly ever come again are measurements, not names of categories.
-    present = (codes >= 0) & seen
-    short = numeric.sum() > 2 and 2 * numeric.sum() > present.sum() and 3 * seen.mean() >= 2
-    if (many or short) and not seen.all():
-        row = int(np.argmin(seen))
+    present = (codes >= 0) & numeric_or_missing
+    short = numeric.sum() > 2 and 2 * numeric.sum() > present.sum() and 3 * numeric_or_missing.mean() >= 2
+    if (many or short) and not numeric_or_missing.all():
+        row = int(np.argmin(numeric_or_missing))
         raise InputError(
             f"Column '{series.name}' holds numbers but also text such as '{series.iloc[row]!s:.60}' in "
             f"{parse.row_name(series, row)}; replace the text by numbers or by empty cells."
@@ -149,8 +149,10 @@ def _row_number(series: pd.Series) -> Kind | None:
 def names_rows(series: pd.Series) -> bool:
     """Tell whether a column is called an id and differs in every row."""
     name = str(series.name).lower()
-    called = name in ROW_NAMES - {""} or name.endswith(("_id", " id", "-id"))
-    return bool(called and not parse.odd_cells(series) and not parse.missing_mask(series).any() and series.is_unique)
+    has_id_name = name in ROW_NAMES - {""} or name.endswith(("_id", " id", "-id"))
+    return bool(
+        has_id_name and not parse.odd_cells(series) and not parse.missing_mask(series).any() and series.is_unique
+    )
 
 
 def _date_format(series: pd.Series) -> Kind | None:

@@ -83,17 +83,17 @@ def copies(columns: Sequence[Any], frame: pd.DataFrame, keep: np.ndarray) -> dic
     """
     rows = np.flatnonzero(keep)
     few = rows[np.linspace(0, len(rows) - 1, min(len(rows), SAMPLE)).astype(int)]
-    seen: dict[Any, list[Any]] = {}
+    earlier: dict[Any, list[Any]] = {}
     originals: dict[str, str] = {}
     for column in columns:
         sample = _meaning(column, frame[column.name].iloc[few])
         keys = _keys(column, sample)
-        for other, other_sample in (pair for key in keys for pair in seen.get(key, ())):
+        for other, other_sample in (pair for key in keys for pair in earlier.get(key, ())):
             if _same(sample, other_sample) and (len(rows) == len(few) or _same_everywhere(column, other, frame, rows)):
                 originals[column.name] = other.name
                 break
         else:
-            seen.setdefault(keys[0], []).append((column, sample))
+            earlier.setdefault(keys[0], []).append((column, sample))
     return originals
 
 
@@ -106,7 +106,7 @@ def _keys(column: Any, sample: np.ndarray) -> list[Any]:
 
 
 def _same_everywhere(column: Any, other: Any, frame: pd.DataFrame, rows: np.ndarray) -> bool:
-    return _same(*(_meaning(one, frame[one.name].iloc[rows]) for one in (column, other)))
+    return _same(*(_meaning(each, frame[each.name].iloc[rows]) for each in (column, other)))
 
 
 def _same(a: np.ndarray, b: np.ndarray) -> bool:

@@ -98,6 +98,6 @@ def _clocks(column: DateColumn, column_places: tuple[int, ...], inputs: np.ndarr
     features = inputs[:, list(column_places)]
     elapsed = column.scale * np.asarray(features[has_value(column, features), 0], np.float64)
     span = float(np.ptp(elapsed)) if len(elapsed) else 0.0
-    at = column_places[0] + 1
-    places = {part: (at + 2 * i, at + 2 * i + 1) for i, part in enumerate(column.parts)}
-    return {part: two for part, two in places.items() if span >= WHOLE_PERIODS * PARTS[part]}
+    start = column_places[0] + 1
+    places = {part: (start + 2 * i, start + 2 * i + 1) for i, part in enumerate(column.parts)}
+    return {part: pair for part, pair in places.items() if span >= WHOLE_PERIODS * PARTS[part]}

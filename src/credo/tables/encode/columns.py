@@ -111,11 +111,11 @@ class NumericColumn(Valued):
         if learned is None:
             return None
         gaps = parse.missing_mask(series)
-        seen, mass = values[~gaps], None if weights is None else weights[~gaps]
-        bend = _learn_bend(seen, mass, *learned[:2])
+        observed, mass = values[~gaps], None if weights is None else weights[~gaps]
+        bend = _learn_bend(observed, mass, *learned[:2])
         if bend is None:
             return cls(str(series.name), *learned, form=form)
-        shift, scale = weighted.mean_and_std(features.bent(seen, *bend), mass)
+        shift, scale = weighted.mean_and_std(features.bent(observed, *bend), mass)
         return cls(str(series.name), shift, scale, *learned[2:], *bend, form)
 
     @property
@@ -150,10 +150,10 @@ class BooleanColumn(Valued):
         """Learn the more common value; None if nothing varies."""
         values = parse.flags(series)
         gaps = gaps_when_learning(series, missing)
-        seen = values[~gaps]
-        if seen.min() == seen.max() and not gaps.any():
+        observed = values[~gaps]
+        if observed.min() == observed.max() and not gaps.any():
             return None
-        mean = np.average(seen, weights=None if weights is None else weights[~gaps])
+        mean = np.average(observed, weights=None if weights is None else weights[~gaps])
         return cls(str(series.name), float(mean > 0.5) if _fills(missing, gaps) else None, bool(gaps.any()))
 
     @property
@@ -197,8 +197,8 @@ class DateColumn(Valued):
         learned = _learn_scale(series, values, weights, missing)
         if learned is None:
             return None
-        seen = values[~np.isnan(values)]
-        parts = tuple(part for part in features.PARTS if np.ptp(features.clock(seen, part)) > 0)
+        observed = values[~np.isnan(values)]
+        parts = tuple(part for part in features.PARTS if np.ptp(features.clock(observed, part)) > 0)
         return cls(str(series.name), *learned, parts, form)
 
     @property
@@ -255,11 +255,11 @@ def _learn_scale(
 ) -> tuple[float, float, float | None, bool] | None:
     """Return shift, scale, fill and indicator; None if nothing varies."""
     gaps = gaps_when_learning(series, missing)
-    seen, mass = values[~gaps], None if weights is None else weights[~gaps]
-    shift, scale = weighted.mean_and_std(seen, mass)
+    observed, mass = values[~gaps], None if weights is None else weights[~gaps]
+    shift, scale = weighted.mean_and_std(observed, mass)
     if scale == 0.0 and not gaps.any():
         return None
-    fill = weighted.median(seen, mass) if _fills(missing, gaps) else None
+    fill = weighted.median(observed, mass) if _fills(missing, gaps) else None
     return shift, scale or 1.0, fill, bool(gaps.any())
 
 

@@ -19,9 +19,9 @@ def far_note(name: str, values: np.ndarray) -> str:
     """
     middle = float(np.median(values))
     distance = np.abs(values / 2 - middle / 2)  # half of it, which cannot overflow
-    usual = float(np.median(distance))
-    far = distance > FAR * usual
-    if usual <= 0 or not far.any():
+    typical = float(np.median(distance))
+    far = distance > FAR * typical
+    if typical <= 0 or not far.any():
         return ""
     count, worst = int(far.sum()), values[int(distance.argmax())]
     head = f"1 value of the target '{name}' lies" if count == 1 else f"{count} values of the target '{name}' lie"
@@ -35,8 +35,8 @@ def check_scale(name: str, scale: float) -> None:
     """Raise a sentence where a target is so large or small that its variance has no number."""
     if SMALLEST < scale < LARGEST:
         return
-    how = "divide" if scale >= LARGEST else "multiply"
+    action = "divide" if scale >= LARGEST else "multiply"
     raise InputError(
-        f"The target '{name}' varies by about {scale:.0e}, and the square of that is beyond what float64 holds; {how} "
-        "the column by a power of ten."
+        f"The target '{name}' varies by about {scale:.0e}, and the square of that is beyond what float64 holds; "
+        f"{action} the column by a power of ten."
     )

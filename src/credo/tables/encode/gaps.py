@@ -72,8 +72,8 @@ def spread_of(column: Any, series: pd.Series, weights: np.ndarray | None) -> tup
     column.encode(series.iloc[rows], encoded, unseen="error")
     order = np.argsort(encoded[:, 0], kind="stable")
     mass = np.cumsum(np.ones(len(rows)) if weights is None else weights[rows][order], dtype=np.float64)
-    at = np.searchsorted(mass, (np.arange(LEVELS) + 0.5) / LEVELS * mass[-1]).clip(0, len(rows) - 1)
-    return tuple(encoded[order[at]].ravel().tolist())
+    quantiles = np.searchsorted(mass, (np.arange(LEVELS) + 0.5) / LEVELS * mass[-1]).clip(0, len(rows) - 1)
+    return tuple(encoded[order[quantiles]].ravel().tolist())
 
 
 def check_spread(spread: tuple[float, ...], width: int) -> None:

@@ -34,7 +34,7 @@ def learn_parts(
     categories become codes."""
     if missing not in MISSING:
         raise InputError(f"Unknown choice '{missing}' for --missing; use auto, error, drop or impute.")
-    aside = _set_aside(frame, names, weights, ignore)
+    excluded = _excluded_columns(frame, names, weights, ignore)
     mass = read_weights(frame, weights)
     keep = np.ones(len(frame), bool) if mass is None else mass > 0.0
     if missing != "error":
@@ -44,7 +44,7 @@ def learn_parts(
     notes = [note] if note else []
     if chosen != "classification":
         notes += [note for note in (kinds.written_note(frame.loc[keep, name]) for name in names) if note]
-    column_kinds = _find_kinds(frame, keep, aside, notes)
+    column_kinds = _find_kinds(frame, keep, excluded, notes)
     _without_row_numbers(frame, keep, column_kinds, names, notes)
     if missing == "drop":
         keep = _drop_rows(frame, keep, column_kinds, notes)
@@ -103,7 +103,9 @@ def read_weights(frame: pd.DataFrame, name: str | None) -> np.ndarray | None:
     return values
 
 
-def _set_aside(frame: pd.DataFrame, targets: tuple[str, ...], weights: str | None, ignore: Iterable[str]) -> set[str]:
+def _excluded_columns(
+    frame: pd.DataFrame, targets: tuple[str, ...], weights: str | None, ignore: Iterable[str]
+) -> set[str]:
     """Return the columns that are no inputs, after checking that each exists and has one role."""
     for name in targets:
         parse.find_column(frame, name, "the target")
@@ -140,11 +142,11 @@ def _check_rows(keep: np.ndarray) -> None:
     )
 
 
-def _find_kinds(frame: pd.DataFrame, keep: np.ndarray, aside: set[str], notes: list[str]) -> dict[str, kinds.Kind]:
+def _find_kinds(frame: pd.DataFrame, keep: np.ndarray, excluded: set[str], notes: list[str]) -> dict[str, kinds.Kind]:
     """Return the kind of each column that can be an input, and note the others."""
     column_kinds = {}
     for name in frame.columns:
-        if name not in aside:
+        if name not in excluded:
             kind = kinds.find_kind(_rows(frame[name], keep))
             notes.extend([kind.note] if kind.note else [])
             if kind.kind != "none":

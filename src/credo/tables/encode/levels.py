@@ -73,12 +73,12 @@ def spread_values(spread: Sequence[float]) -> np.ndarray | None:
 
 def without_gaps(inputs: np.ndarray, unknown: Sequence[Unknown]) -> np.ndarray:
     """Inputs with the middle one of training's values in place of every gap, for what cannot average."""
-    gaps = [one for one in unknown if one.why == GAP]
+    gaps = [column for column in unknown if column.why == GAP]
     if not gaps:
         return inputs
     inputs = inputs.copy()
-    for one in gaps:
-        inputs[np.ix_(np.flatnonzero(one.rows), np.asarray(one.features))] = one.values[LEVELS // 2]
+    for column in gaps:
+        inputs[np.ix_(np.flatnonzero(column.rows), np.asarray(column.features))] = column.values[LEVELS // 2]
     return inputs
 
 

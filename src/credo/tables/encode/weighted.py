@@ -34,6 +34,6 @@ def median(values: np.ndarray, weights: np.ndarray | None = None) -> float:
 
 def totals(codes: np.ndarray, size: int, weights: np.ndarray | None = None) -> np.ndarray:
     """Return the total weight of each code in `0 … size - 1`; negative codes are left out."""
-    seen = codes >= 0
-    mass = None if weights is None else weights[seen]
-    return np.bincount(codes[seen], weights=mass, minlength=size)
+    present = codes >= 0
+    mass = None if weights is None else weights[present]
+    return np.bincount(codes[present], weights=mass, minlength=size)
