@@ -85,7 +85,7 @@ def test_masks_act_in_training_with_a_key(name):
 def test_every_network_of_the_registry_is_here():
     """But those that have files of tests of their own."""
     here = {type(network).__name__ for network, _ in NETWORKS.values()}
-    assert {row.makes for row in ROWS.values()} <= here | {"MLP", "Shallow", "Embedded"}
+    assert {row.makes for row in ROWS.values()} <= here | {"MLP", "Shallow", "Embedded", "Piecewise"}
 
 
 def test_a_residual_network_is_its_formula():

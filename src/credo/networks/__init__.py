@@ -13,6 +13,10 @@ from credo.networks.mlp import mlp as mlp
 from credo.networks.multi_head import DenseMultiHead as DenseMultiHead
 from credo.networks.multi_head import MultiHead as MultiHead
 from credo.networks.multi_head import multi_head as multi_head
+from credo.networks.piecewise import Piecewise as Piecewise
+from credo.networks.piecewise import piecewise as piecewise
+from credo.networks.piecewise import piecewise_mlp as piecewise_mlp
+from credo.networks.piecewise import quantile_knots as quantile_knots
 from credo.networks.recurrent import Recurrent as Recurrent
 from credo.networks.recurrent import gru as gru
 from credo.networks.recurrent import lstm as lstm

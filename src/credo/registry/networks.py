@@ -33,6 +33,11 @@ NETWORKS = Table("network", (
         "ResidualMLP", "residual_mlp:50:2",
     ),
     NetworkRow(
+        "piecewise_mlp", "credo.networks.piecewise:piecewise_mlp",
+        "A perceptron on numbers and their places between quantiles: widths, activation, parts of a column.",
+        "Piecewise", "piecewise_mlp:50:relu:8",
+    ),
+    NetworkRow(
         "embedded", "credo.networks.embedded:embedded", "Another network, with a learned vector for every category.",
         "Embedded", "", "codes",
     ),

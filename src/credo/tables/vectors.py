@@ -4,6 +4,7 @@ from typing import Any
 
 from credo import priors
 from credo.networks.embedded import SPREAD, embedded
+from credo.networks.piecewise import Piecewise, piecewise
 from credo.registry import METHODS
 from credo.tables.encode.encoder import TableEncoder
 
@@ -29,6 +30,10 @@ def with_vectors(network: Any, prior: Any, encoder: TableEncoder) -> tuple[Any, 
     The layer that the vectors enter has weights under a prior of their own. These learn how much categories differ, so
     that the fixed τ is the non-centred form of random effects with an unknown spread.
     """
+    if isinstance(network, Piecewise):  # outermost: places of columns are those of the table
+        inner, prior = with_vectors(network.network, prior, encoder)
+        columns, knots = encoder.knots(network.bins)
+        return piecewise(inner, knots, columns), prior
     if not encoder.codes:
         return network, prior
     has_own_prior = isinstance(prior, priors.ByPath) and any(glob.startswith("embedding") for glob in prior.globs)

@@ -12,7 +12,7 @@ from credo.core.tree import by_paths
 from credo.core.typing import PyTree
 from credo.errors import Refusal
 from credo.likelihoods.calibrated import Corrected
-from credo.networks import MLP, Embedded, Shallow
+from credo.networks import MLP, Embedded, Piecewise, ResidualMLP, Shallow
 from credo.posteriors import Stacked
 from credo.registry import LIKELIHOODS
 from credo.storage.export.draws import make_draws
@@ -75,6 +75,11 @@ def _network(model: Model) -> dict[str, Any]:
 def _described(network: Any) -> dict[str, Any]:
     if type(network) is Embedded:
         return _described(network.network) | {"codes": [list(column) for column in network.columns]}
+    if type(network) is Piecewise:
+        columns, knots = network.cut_columns()
+        return _described(network.network) | {"pieces": {"columns": columns, "knots": knots}}
+    if type(network) is ResidualMLP:
+        return {"name": "residual_mlp", "depth": network.depth, "activation": network.activation}
     if type(network) is MLP:
         return {"name": "mlp", "layers": network.layers(), "activation": network.activation}
     if type(network) is Shallow:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from credo.networks import Embedded
+from credo.networks import Embedded, Piecewise
 from credo.registry import NETWORKS, build_method
 from credo.tables.auto.choice import FOLDS, LENGTH, PILOTS, START, Choice
 
@@ -41,7 +41,7 @@ def pilot(
     if not choice.rivals:
         return [choice] * len(tables)
     network = model_with(dict(choice.rivals[0])).network
-    row = NETWORKS.row_of(network.network if isinstance(network, Embedded) else network)
+    row = NETWORKS.row_of(network.network if isinstance(network, Embedded | Piecewise) else network)
     if row and row.prior:
         return [choice._replace(rivals=())] * len(tables)  # its usual prior is of another kind than the rivals
     folds = [_folds(len(table[1]), seed, groups) for table, seed in zip(tables, seeds)]

@@ -2,7 +2,8 @@
 
 Each encoder is a frozen dataclass of plain data. `fill` is what a missing cell is taken to be and `indicator` adds a
 feature that is 1 where the cell was missing. Where training had no gaps, `spread` stands for its values
-(`credo.tables.encode.gaps`); without it a missing cell is an error.
+(`credo.tables.encode.gaps`); without it a missing cell is an error. `cuts` are quantiles of a number's feature
+(`credo.tables.encode.cuts`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from credo.errors import InputError
 from credo.tables.encode import config, features, weighted
 from credo.tables.encode.categories import CategoryColumn as CategoryColumn
 from credo.tables.encode.codes import CodeColumn as CodeColumn
+from credo.tables.encode.cuts import check_cuts, cuts_of
 from credo.tables.encode.gaps import check_spread, gaps_of, gaps_when_learning, indicator_name, spread_of, write_gaps
 from credo.tables.encode.levels import spread_values
 from credo.tables.read import number_forms, parse
@@ -91,10 +93,12 @@ class NumericColumn(Valued):
     width: float | None = None  # None: no logarithms
     form: str = config.added(number_forms.PLAIN)  # how texts write the numbers
     spread: tuple[float, ...] = config.added(())
+    cuts: tuple[float, ...] = config.added(())
 
     def __post_init__(self) -> None:
         _check_scale(self.scale)
         check_spread(self.spread, 1)
+        check_cuts(self.cuts)
         if self.form not in number_forms.FORMS:
             raise ValueError("has an unknown form of numbers")
         if self.width == 0.0:
@@ -181,10 +185,12 @@ class DateColumn(Valued):
     parts: tuple[str, ...] = ()
     form: str | None = None
     spread: tuple[float, ...] = config.added(())
+    cuts: tuple[float, ...] = config.added(())
 
     def __post_init__(self) -> None:
         _check_scale(self.scale)
         check_spread(self.spread, 1 + 2 * len(self.parts))
+        check_cuts(self.cuts)
         if not set(self.parts) <= set(features.PARTS):
             raise ValueError("has an unknown part of a date")
 
@@ -241,6 +247,8 @@ def learn_column(
     column = learn(series, weights, missing, form) if kind in ("date", "numeric") else learn(series, weights, missing)
     if missing == "auto" and isinstance(column, Valued) and not column.indicator:
         column = replace(column, spread=spread_of(column, series, weights))  # type: ignore[type-var]
+    if isinstance(column, NumericColumn | DateColumn):
+        column = replace(column, cuts=cuts_of(column, series, weights))
     return column
 
 

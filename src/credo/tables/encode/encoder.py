@@ -11,6 +11,7 @@ import numpy as np
 from credo.errors import ArtifactError, InputError
 from credo.tables.encode.columns import CodeColumn, Column, DateColumn, NumericColumn, column_from_config
 from credo.tables.encode.config import check_names, checked, to_plain
+from credo.tables.encode.cuts import coarser
 from credo.tables.encode.gaps import MISSING
 from credo.tables.encode.learning import learn_parts, plain_target, read_weights, target_names
 from credo.tables.encode.targets import ClassTarget, CountTarget, RegressionTarget, target_from_config
@@ -127,6 +128,17 @@ class TableEncoder:
     def levels(self) -> tuple[int, ...]:
         """How many levels each feature that is a code has."""
         return tuple(levels for _, levels in self.codes)
+
+    def knots(self, parts: int) -> tuple[tuple[int, ...], np.ndarray]:
+        """Places of the features that are numbers of more than two values, and quantiles that cut them into parts."""
+        places, knots, start = [], [], 0
+        for column in self.columns:
+            cuts = column.cuts if isinstance(column, NumericColumn | DateColumn) else ()
+            if len(set(cuts)) > 2:
+                places.append(start)
+                knots.append(coarser(cuts, parts))
+            start += len(column.names)
+        return tuple(places), np.asarray(knots, np.float32).reshape(len(places), parts + 1)
 
     @property
     def target_shift(self) -> np.ndarray:

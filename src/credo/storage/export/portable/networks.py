@@ -92,11 +92,15 @@ def network_outputs(network: dict[str, Any], weights: Weights, inputs: np.ndarra
         parts = [network_outputs(part, weights.part(c), inputs) for c, part in enumerate(network["parts"])]
         width = max(x.shape[-1] for x in parts)
         return np.concatenate([np.pad(x, ((0, 0), (0, 0), (0, width - x.shape[-1]))) for x in parts])
+    if "pieces" in network:
+        inputs = pieces(network["pieces"], np.asarray(inputs, float))
     hidden: Pair = (np.asarray(inputs, float).T, None)
     if "codes" in network:
         hidden = embedded(network["codes"], weights, np.asarray(inputs))
     if network["name"] == "shallow":
         outputs = _shallow(network, weights, hidden)
+    elif network["name"] == "residual_mlp":
+        outputs = _residual(network, weights, hidden)
     else:
         for layer in network["layers"][:-1]:
             hidden = activate(network["activation"], weights.dense(layer, hidden))
@@ -122,10 +126,31 @@ def embedded(codes: list[list[int]], weights: Weights, inputs: np.ndarray) -> Pa
     )
 
 
+def pieces(cuts: dict[str, Any], inputs: np.ndarray) -> np.ndarray:
+    """The features, and 2 clip((x − k_t)/(k_t+1 − k_t), 0, 1) − 1 of each cut column; 0 where knots are equal."""
+    if not cuts["knots"]:
+        return inputs
+    numbers = inputs if cuts["columns"] is None else inputs[:, cuts["columns"]]
+    knots = np.asarray(cuts["knots"], np.float32).astype(float)
+    width = np.diff(knots)
+    share = (numbers[:, :, None] - knots[:, :-1]) / np.where(width > 0, width, 1.0)
+    z = np.where(width > 0, 2.0 * np.clip(share, 0.0, 1.0) - 1.0, 0.0)
+    return np.concatenate([inputs, z.reshape(len(inputs), -1)], 1)
+
+
 def stacked(parts: list[np.ndarray]) -> np.ndarray:
     """Features one after another along the last axis but one, the axes before it broadcast."""
     lead = np.broadcast_shapes(*(x.shape[:-2] for x in parts))
     return np.concatenate([np.broadcast_to(x, (*lead, *x.shape[-2:])) for x in parts], -2)
+
+
+def _residual(network: dict[str, Any], weights: Weights, inputs: Pair) -> Pair:
+    """h + V ψ(U h + a) + b in blocks, between two dense layers."""
+    hidden = weights.dense("stem", inputs)
+    for i in range(network["depth"]):
+        inner = activate(network["activation"], weights.dense(f"block_{i}_in", hidden))
+        hidden = add(hidden, weights.dense(f"block_{i}_out", inner))
+    return weights.dense("output", hidden)
 
 
 def _shallow(network: dict[str, Any], weights: Weights, inputs: Pair) -> Pair:
