@@ -38,6 +38,17 @@ def test_it_is_the_fit_without_the_row_under_normal_noise(columns):
         np.testing.assert_allclose(np.diagonal(covariance[i]), exact[1][0], rtol=1e-5)
 
 
+def test_noise_that_is_far_smaller_than_the_error_keeps_the_digits():
+    """At σ = 1e-5 the product W V is 1 up to rounding; what is left of I − W V says all about the row."""
+    x, y = _data()
+    posterior = _fit(credo.likelihoods.gaussian(noise=1e-5), x, y).posterior
+    mean, covariance = leave_one_out(posterior, ROWS)
+    # 1/(C⁻¹)ᵢᵢ = V₋ᵢ + σ² and y − (C⁻¹y)ᵢ/(C⁻¹)ᵢᵢ, of C = K + σ²I.
+    inverse = np.linalg.inv(posterior.kernel(x) + 1e-10 * np.eye(ROWS))
+    np.testing.assert_allclose(covariance[:, 0, 0], 1 / np.diagonal(inverse) - 1e-10, rtol=1e-3)
+    np.testing.assert_allclose(mean[:, 0], y - inverse @ y / np.diagonal(inverse), atol=1e-3)
+
+
 @pytest.mark.parametrize("classes", [2, 3])
 def test_it_is_close_to_the_fit_without_the_row_under_other_likelihoods(classes):
     x, y = _data()
