@@ -47,8 +47,8 @@ def fit(
     effort: Annotated[
         str,
         typer.Option(
-            help="Of auto: quick (seconds), normal (about a minute) or best (several models, mixed by how well each "
-            "predicts rows that it has not seen).",
+            help="Of auto, which mixes models by how well each predicts rows that it has not seen: quick (seconds), "
+            "normal (ten or some more) or best (minutes).",
             metavar="HOW",
         ),
     ] = "normal",

@@ -24,6 +24,7 @@ from credo.estimators.build import make_method, make_network, make_prior
 from credo.estimators.frames import densify, fill_missing, frame_like, is_frame, is_numeric, medians, predict_rows
 from credo.estimators.rows import Standard, drop_unweighted
 from credo.evaluation.metrics.scores import summarise
+from credo.networks import Piecewise, piecewise, quantile_knots
 from credo.tables.auto import AUTO
 from credo.tables.auto.case import Case
 from credo.tables.auto.resolution import Resolved, check_effort, resolve
@@ -137,7 +138,7 @@ class BayesianEstimator(BaseEstimator):
         else:
             check_effort(self.effort, str(self.method))
             words = {"steps": self.steps, "batch_size": self.batch_size}
-            model = self._model_of(self.method, self.network, named_parts)
+            model = self._model_of(self.method, self.network, named_parts, data[0])
             resolved = Resolved(words, make_method(self.method, self.settings), model, self.budget)
         with unwarned():
             fit = resolved.fit(jax.random.key(int(seeds[0])), data, progress=bool(self.verbose))
@@ -160,16 +161,23 @@ class BayesianEstimator(BaseEstimator):
         fixed = not (self.network is None or isinstance(self.network, str | list | tuple))
         encoder = vars(self).get("encoder_")
         levels = () if encoder is None else encoder.levels
-        return Case(
-            task, data, features, outputs, self._model_of, size, fixed_outputs=fixed, looks=False, levels=levels
-        )
 
-    def _model_of(self, method: Any, network: Any, options: dict[str, Any]) -> Model:
+        def model_of(method: Any, network: Any, options: dict[str, Any]) -> Model:
+            return self._model_of(method, network, options, data[0])
+
+        return Case(
+            task, data, features, outputs, model_of, size, fixed_outputs=fixed, looks=False, levels=levels,
+            encoded=self.network is None,
+        )  # fmt: skip
+
+    def _model_of(self, method: Any, network: Any, options: dict[str, Any], inputs: np.ndarray) -> Model:
         built = make_network(network, method)
         prior = make_prior(options.get("prior"), self._kind, method, built)
         encoder = vars(self).get("encoder_")
         if encoder is not None:
             built, prior = with_vectors(built, prior, encoder)
+        elif isinstance(built, Piecewise) and built.knots is None:
+            built = piecewise(built.network, quantile_knots(inputs, built.bins))
         return Model(built, prior, self._likelihood(options.get("likelihood"), method), 1.0, None)
 
     def _likelihood(self, likelihood: Any, method: Any) -> Likelihood:

@@ -37,6 +37,7 @@ class Case(NamedTuple):
         looks: a pilot looks at the error bars of a prior that was named, too.
         likelihoods: in words, that the values of the target suggest beside the usual one.
         levels: how many codes each column of codes has; a network learns a vector for each.
+        encoded: rows are those of a table, whose network is open.
     """
 
     task: str
@@ -50,6 +51,7 @@ class Case(NamedTuple):
     looks: bool = True
     likelihoods: tuple[str, ...] = ()
     levels: tuple[int, ...] = ()
+    encoded: bool = False
 
     @property
     def can_be_held_out(self) -> bool:
@@ -82,6 +84,7 @@ def of_table(encoder: TableEncoder, data: Any) -> Case:
         model_of,
         likelihoods=likelihoods,
         levels=encoder.levels,
+        encoded=True,
     )
 
 

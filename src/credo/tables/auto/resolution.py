@@ -15,7 +15,7 @@ from credo.tables.auto.case import Case, network_words
 from credo.tables.auto.choice import AUTO, EFFORTS, QUICK_SECONDS, Choice
 from credo.tables.auto.fit_set import Planned, fit_set
 from credo.tables.auto.honest import checked, units_of, with_units
-from credo.tables.auto.model_set import BEST_SECONDS, STACK, ModelPlan
+from credo.tables.auto.model_set import STACK, ModelPlan, seconds_of
 from credo.tables.auto.pilots import pilot
 from credo.tables.auto.plan_set import built, plan_set, takes_many, why_set
 from credo.tables.auto.replan import pace, shortened
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from credo.core.model import Model
     from credo.training.fit import Fit
 
+LEAST_BUDGET = 10.0  # seconds; below, a single model is chosen
 LEAST = 0.15  # of a budget for the ensemble that takes the place of chains, though the pilot has spent it all
 
 
@@ -102,8 +103,9 @@ def resolve(
         announce: called with the seconds that all of it will take on this machine, before the pilot.
         measure: False plans by rule alone: what goes on from a checkpoint must be what began.
         why: of a method that was chosen before, and is now resumed.
-        effort: "quick" plans for a few seconds, "normal" for about a minute, "best" fits several models and mixes
-            them (`model_set`); a budget says how long it may take instead.
+        effort: how many models are fitted and mixed where neither network nor settings nor steps are named
+            (`model_set`): "quick" in a few seconds, "normal" in ten or some more, "best" in minutes; a budget says how
+            long it may take instead.
     """
     if not why:  # what is resumed was checked when it began
         check_effort(effort, method, network, settings, steps)
@@ -112,13 +114,15 @@ def resolve(
     choice = None
     if method == STACK and "parts" in settings:
         parts = tuple(ModelPlan(**part) for part in settings["parts"])
-        return _stack(case, parts, words, budget, seed, groups, why)
-    if method == AUTO and effort == "best" and takes_many(case):
-        parts = plan_set(case, budget, begun, announce if measure else None)
+        return _stack(case, parts, words, budget, seed, groups, why, effort)
+    open_model = network is None and not settings and steps is None and batch_size is None
+    enough = budget is None or effort == "best" or seconds(budget) >= LEAST_BUDGET
+    if method == AUTO and open_model and enough and takes_many(case):
+        parts = plan_set(case, effort, budget, begun, announce if measure else None)
         if parts:
             words = words | {"method": STACK, "settings": {"parts": [dataclasses.asdict(part) for part in parts]}}
             left = None if budget is None else left_of(budget, *begun)
-            return _stack(case, parts, words, left, seed, groups, why_set(parts))
+            return _stack(case, parts, words, left, seed, groups, why_set(parts), effort)
     if method == AUTO:
         choice = _chosen(case, network, settings, budget, seed, groups, begun, announce, measure, effort)
         words = choice.words(network, settings, steps, batch_size, budget)
@@ -202,7 +206,8 @@ def _stack(
     seed: int,
     groups: Any,
     why: str,
+    effort: str,
 ) -> Resolved:
     models = built(case, parts)
-    planned = BEST_SECONDS if budget is None else seconds(budget)
+    planned = seconds_of(effort, len(case.data[1])) if budget is None else seconds(budget)
     return Resolved(words, models[0].method, models[0].model, budget, why, None, planned, models, seed, groups)
