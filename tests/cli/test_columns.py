@@ -28,7 +28,7 @@ def gaps(tmp_path_factory):
 @pytest.fixture(scope="module")
 def run(credo, gaps, tmp_path_factory):
     out = tmp_path_factory.mktemp("run") / "run"
-    options = ("--missing", "impute", "--drop", "tax", "--drop", "sold", "--time", "sold", "--json")
+    options = ("--missing", "impute", "--drop", "tax", "--drop", "sold", "--time", "sold", "--json", "--verbose")
     result = credo("fit", gaps, "--target", "price", *QUICK, *options, "--out", out)
     assert result.exit_code == 0, result.stderr
     return out, json.loads(result.stdout), result.stderr

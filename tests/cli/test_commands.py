@@ -91,7 +91,7 @@ def test_two_classes_are_told_what_people_need(credo, tables, tmp_path):
     frame.drop(columns="price").to_csv(tmp_path / "dear.csv", index=False)
     out = tmp_path / "run"
     told = credo("fit", tmp_path / "dear.csv", "--target", "dear", "--method", "map", "--steps", "50", "--out", out,
-                 "--holdout", "0.4").stdout  # fmt: skip
+                 "--holdout", "0.4", "--verbose").stdout  # fmt: skip
     for words in ("majority class", "ROC", "recall", "precision", "lift", "are those of 'yes'", "true \\ named"):
         assert words in told, words
     metrics = json.loads((out / "metrics.json").read_text())
@@ -114,7 +114,7 @@ def test_load_gives_the_same_fit(runs):
 
 
 def test_data_on_stdout_and_messages_on_stderr(credo, tables, tmp_path):
-    result = credo("fit", tables / "houses.csv", "--target", "price", *QUICK, "--out", tmp_path / "run")
+    result = credo("fit", tables / "houses.csv", "--target", "price", *QUICK, "--out", tmp_path / "run", "--verbose")
     assert "Run: " in result.stdout
     assert "RMSE" in result.stdout
     assert "so this is regression" in result.stderr
@@ -172,7 +172,7 @@ def test_missing_cells(credo, tmp_path):
     assert found["mean"].isna().to_numpy().nonzero()[0].tolist() == [3, 7, 50]
     usual = credo(*common, "--out", tmp_path / "usual")
     assert usual.exit_code == 0, usual.stderr
-    assert "1 of 60 rows have no 'price' and are left out." in usual.stderr
+    assert "Left out: 1 of 60 rows (no 'price')." in usual.stdout
     assert predictions(credo, tmp_path / "usual", tmp_path / "gaps.csv").notna().all(axis=None)
     frame.loc[[9], "price"] = 3000.0
     frame.to_csv(tmp_path / "gaps.csv", index=False)
@@ -242,7 +242,7 @@ def test_alarms_of_chains_are_said_once(credo, tables, tmp_path, monkeypatch):
     token = warn._SILENT.set(False)
     settings = [f"--set={s}" for s in ("chains=2", "warmup=0", "step_size=0.001", "num_steps=2")]
     fixed = ("--method", "hmc", "--network", "mlp:3", "--steps", "8", "--out", tmp_path / "run")
-    result = credo("fit", tables / "houses.csv", "--target", "price", *fixed, *settings)
+    result = credo("fit", tables / "houses.csv", "--target", "price", *fixed, *settings, "--verbose")
     warn._SILENT.reset(token)
     assert (result.stdout + result.stderr).count("The chains have not converged") == 1
     assert not [text for text in warned if "converged" in text]

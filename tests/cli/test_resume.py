@@ -11,6 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from credo.tables.brief import MOST
+
 OPTIONS = ("--method", "bayes_by_backprop", "--network", "mlp:4", "--batch-size", "32", "--steps", "60000")
 EVERY = ("--checkpoint-every", "0.05")
 SAME = ("posterior.safetensors", "trace.safetensors", "heldout.safetensors", "encoder.json", "model.json")
@@ -91,6 +93,8 @@ def test_ctrl_c_leaves_a_run_to_use_and_to_resume(name, credo, killed, whole, ta
     assert code == 130
     assert "can be used as it is" in stderr
     assert "interrupted" in stdout
+    assert len(stdout.splitlines()) <= MOST
+    assert f"Next: credo resume {out}" in stdout
     run = copied(out, tmp_path)
     assert credo("evaluate", run, table).exit_code == 0
     assert credo("resume", run).exit_code == 0
@@ -134,7 +138,7 @@ def test_a_damaged_checkpoint_is_said_and_the_one_before_it_used(credo, killed, 
         assert result.exit_code == 2
         assert "fit again" in result.stderr
         return
-    result = credo("resume", run)
+    result = credo("resume", run, "--verbose")
     assert result.exit_code == 0, result.stderr
     assert "The newest checkpoint was damaged" in result.stdout
     assert "The newest checkpoint was damaged" in (run / "status.json").read_text()
@@ -219,7 +223,7 @@ def test_a_place_that_is_taken_during_the_fit_does_not_lose_it(credo, table, who
     result = credo("fit", table, "--target", "y", *OPTIONS, "--out", out)
     assert result.exit_code == 0, result.stderr
     assert f"The run is in {out}-2." in result.stderr
-    assert f"Run: {out}-2" in result.stdout
+    assert f"Saved in {out}-2." in result.stdout
     assert out.read_text() == "mine"
     assert (tmp_path / "run-2" / SAME[0]).read_bytes() == (whole / SAME[0]).read_bytes()
 

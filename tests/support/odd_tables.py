@@ -184,7 +184,7 @@ def stopped_before_the_fit():
             pass
 
     fitting.train = instead
-    fit.finish = lambda run, as_json: None
+    fit.finish = lambda run, as_json, verbose: None
 
 
 if __name__ == "__main__":

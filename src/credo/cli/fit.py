@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from credo.cli.console import emit, say
-from credo.cli.options import AsJson, Drop, Missing, Seed, SplitBy, Table, Target, Task
+from credo.cli.options import AsJson, Drop, Missing, Seed, SplitBy, Table, Target, Task, Verbose
 from credo.tables.auto.choice import AUTO
 
 
@@ -66,6 +66,7 @@ def fit(
         float, typer.Option(help="Seconds between checkpoints of an unfinished run.", min=0.0)
     ] = 30.0,
     as_json: AsJson = False,
+    verbose: Verbose = False,
 ) -> None:
     """Learn from TABLE to predict a column, score on held-out rows and write a run directory."""
     from credo.registry import find
@@ -79,9 +80,9 @@ def fit(
         table, target, task=task, method=method, network=network, settings=parse_settings(settings or []), steps=steps,
         budget=budget, effort=effort, batch_size=batch_size, seed=seed, holdout=holdout, drop=drop or [],
         missing=missing, weights=weights, split_by=split_by, time=time, out=free_folder(table) if out is None else out,
-        checkpoint_every=checkpoint_every, tell=say,
+        checkpoint_every=checkpoint_every, tell=say, tell_notes=verbose,
     )  # fmt: skip
-    finish(run, as_json)
+    finish(run, as_json, verbose)
 
 
 def free_folder(table: Path) -> Path:
@@ -91,12 +92,16 @@ def free_folder(table: Path) -> Path:
     return next(folder for folder in folders if not folder.exists())
 
 
-def finish(run: Any, as_json: bool) -> None:
-    """Print what came of a fit; exit code 1 where it failed, 130 where it was stopped."""
+def finish(run: Any, as_json: bool, verbose: bool) -> None:
+    """Print what came of a fit, in few lines or all of it; exit code 1 where it failed, 130 where it was stopped."""
+    from credo.tables.brief import brief_lines
+
     if as_json:
         emit(run.facts())
-    else:
+    elif verbose:
         print(f"{run.summary()}\nRun: {run.folder}")
+    else:
+        print("\n".join(brief_lines(run)))
     if not run.status.ok:
         say(str(run.status))
         raise typer.Exit(1)

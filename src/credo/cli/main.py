@@ -29,6 +29,7 @@ from credo.cli.start import main as main
 from credo.errors import CredoError, InputError
 from credo.memory import short_of_memory
 from credo.registry import did_you_mean
+from credo.tables.summary import one_line
 from credo.training.warn import unwarned
 
 USAGE, INTERRUPTED = 2, 130
@@ -71,8 +72,7 @@ class Commands(TyperGroup):
 
 def _fail(sentence: str) -> int:
     # A sentence may quote a cell, whose line breaks and control characters are shown, not done.
-    shown = "".join(c if c.isprintable() or "\ud800" <= c <= "\udfff" else repr(c)[1:-1] for c in sentence)
-    say(f"Error: {shown}")
+    say(f"Error: {one_line(sentence)}")
     return USAGE
 
 

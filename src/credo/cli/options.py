@@ -26,3 +26,4 @@ TableOut = Annotated[
     Path | None, typer.Option(help="File to write (CSV, Parquet, Feather).", show_default="CSV on stdout")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")]
+Verbose = Annotated[bool, typer.Option("--verbose", help="Print all scores, notes and alarms.")]

@@ -6,12 +6,13 @@ from typing import Annotated
 import typer
 
 from credo.cli.console import say
-from credo.cli.options import AsJson
+from credo.cli.options import AsJson, Verbose
 
 
 def resume(
     run: Annotated[Path, typer.Argument(help="Run directory of an unfinished fit.", show_default=False)],
     as_json: AsJson = False,
+    verbose: Verbose = False,
 ) -> None:
     """Continue RUN from its last checkpoint; the result is that of a run that was never stopped."""
     from credo.cli.fit import finish
@@ -25,4 +26,4 @@ def resume(
         return
     from credo import tables
 
-    finish(tables.resume(run, tell=say), as_json)
+    finish(tables.resume(run, tell=say), as_json, verbose)

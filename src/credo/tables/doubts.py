@@ -8,6 +8,8 @@ from credo.evaluation.metrics.judge import judge
 
 LEVEL = 0.9
 FEWEST = 20  # rows that can tell something
+WARNING = "Warning:"
+LOG_LOSS = f"{WARNING} log loss"  # how the sentence on classes begins
 WORSE = 0.01  # share of the frequencies' log loss that may be chance
 
 
@@ -33,7 +35,7 @@ def _narrow(coverage: float | None, held: Any) -> list[str]:
     if judgement.verdict != "low":
         return []
     return [
-        f"Warning: 90 % intervals hold {100 * coverage:.0f} % of {judgement.rows} rows that the fit did not see; give "
+        f"{WARNING} 90 % intervals hold {100 * coverage:.0f} % of {judgement.rows} rows that the fit did not see; give "
         "it more time or rows, or another method, before you trust its error bars."
     ]
 
@@ -45,6 +47,6 @@ def _worse(loss: float, train: Any, held: Any, classes: int) -> list[str]:
     if loss <= (1 + WORSE) * baseline:
         return []
     return [
-        f"Warning: log loss is {loss:.3f} on {len(held.rows)} rows that the fit did not see, and that of the classes' "
+        f"{LOG_LOSS} is {loss:.3f} on {len(held.rows)} rows that the fit did not see, and that of the classes' "
         f"frequencies is {baseline:.3f}; do not use these probabilities."
     ]

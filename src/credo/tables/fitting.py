@@ -54,6 +54,7 @@ def fit(
     checkpoint_every: float = 30.0,
     tell: Tell | None = None,
     progress: bool | None = None,
+    tell_notes: bool = True,
 ) -> Run:
     """Learn to predict columns of a table from its others, and score rows that were held out.
 
@@ -83,6 +84,7 @@ def fit(
         checkpoint_every: seconds between checkpoints, where there is a run directory.
         tell: called with sentences about the table, the choice of the method and the time that it takes.
         progress: show a bar on stderr; None shows it on a terminal.
+        tell_notes: tell the notes on the table and the choice, which are in `Run.notes` too.
 
     Example:
         >>> import credo, numpy as np, pandas as pd
@@ -106,7 +108,7 @@ def fit(
         if folder is not None:
             check_folder(folder)
         prepared = prepare(job, frame, say)
-        for note in prepared.notes:
+        for note in prepared.notes if tell_notes else ():
             say(note)
         prepared = prepared._replace(job=dataclasses.replace(prepared.job, digest=digest(path or frame)))
         return train(prepared, folder, say, progress)

@@ -59,10 +59,24 @@ def held_out_scores(fit: Any, encoder: TableEncoder, train: Arrays, held: Arrays
     if held is not None:
         predictive, truth, weights = _observed(fit, encoder, held, seed)
         scores = {f"test_{name}": value for name, value in summarise(predictive, truth, weights).items()}
+        if encoder.classes is None:
+            scores["test_errors"] = _errors(predictive, truth, weights, encoder, train)
         table = confusion_of(predictive, truth, weights)
         scores |= {} if table is None else {"test_confusion": table}
     rows = {"train_rows": len(train.rows), "test_rows": 0 if held is None else len(held.rows)}
     return scores | fit.timing | rows
+
+
+def _errors(
+    predictive: Predictive, truth: np.ndarray, weights: Any, encoder: TableEncoder, train: Arrays
+) -> dict[str, dict[str, float]]:
+    """Target → √ mean squared error of the predictions, and of guessing the mean of the training rows."""
+    names = [encoder.target] if isinstance(encoder.target, str) else encoder.target
+    truth, mean = (np.asarray(x, np.float64).reshape(len(truth), -1) for x in (truth, predictive.mean))
+    learned = np.asarray(true_targets(encoder, train.targets), np.float64).reshape(len(train.targets), -1)
+    guess = np.average(learned, axis=0, weights=train.weights)
+    rmse, guessed = (np.sqrt(np.average((x - truth) ** 2, axis=0, weights=weights)) for x in (mean, guess))
+    return {name: {"rmse": float(a), "guess": float(b)} for name, a, b in zip(names, rmse, guessed)}
 
 
 def scores_with_intervals(fit: Any, encoder: TableEncoder, rows: Arrays, seed: int) -> dict[str, Any]:

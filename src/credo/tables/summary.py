@@ -70,3 +70,8 @@ def finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [finite(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def one_line(text: str) -> str:
+    """Text with control characters shown, not done; bytes of names that are no UTF-8 stay."""
+    return "".join(c if c.isprintable() or "\ud800" <= c <= "\udfff" else repr(c)[1:-1] for c in text)

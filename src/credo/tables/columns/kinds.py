@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from credo.errors import InputError
+from credo.tables.columns.unused import left_out
 from credo.tables.read import number_forms, parse
 
 if TYPE_CHECKING:
@@ -31,6 +32,9 @@ ROW_NAMES = {"", "id", "index", "row", "row_id", "rowid"}
 # Text with this many distinct values that covers more than half of the rows is an id or free text.
 ID_DISTINCT = 20
 NUMERIC_SHARE = 0.9
+# Of notes on cells that could be read in two ways.
+MONTH_FIRST = "are read with the month first"
+THOUSANDS = "a comma before groups of three digits separates thousands"
 
 
 class Kind(NamedTuple):
@@ -99,7 +103,7 @@ def written_note(series: pd.Series) -> str:
     value = number_forms.read(shown, form)
     note = f"Column '{series.name}' holds numbers such as '{shown:.60}', which is read as {value:.12g}"
     if number_forms.is_ambiguous(texts):
-        return f"{note}: a comma before groups of three digits separates thousands; write a point where it is decimal."
+        return f"{note}: {THOUSANDS}; write a point where it is decimal."
     return f"{note}."
 
 
@@ -174,7 +178,7 @@ def _date_format(series: pd.Series) -> Kind | None:
     note = ""
     if len(fits) > 1 and form and form.startswith("%m/%d"):
         note = (
-            f"The dates of column '{series.name}' are read with the month first ({form}); "
+            f"The dates of column '{series.name}' {MONTH_FIRST} ({form}); "
             "write them as year-month-day if the day comes first."
         )
     return Kind("date", form, note)
@@ -188,4 +192,4 @@ def _all_dates(series: pd.Series, form: str) -> bool:
 
 
 def _left_out(series: pd.Series, reason: str) -> Kind:
-    return Kind("none", note=f"Column '{series.name}' {reason} and is left out.")
+    return Kind("none", note=left_out(series.name, reason))

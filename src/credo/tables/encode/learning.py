@@ -10,6 +10,7 @@ import numpy as np
 from credo.errors import InputError
 from credo.tables.columns import kinds
 from credo.tables.columns.redundant import copies, numbers_rows
+from credo.tables.columns.unused import left_out
 from credo.tables.encode.columns import CategoryColumn, Column, learn_column
 from credo.tables.encode.gaps import MISSING
 from credo.tables.encode.targets import ClassTarget, CountTarget, RegressionTarget, choose_task, learn_target
@@ -163,10 +164,8 @@ def _without_row_numbers(
     outcomes = [_ordered(codes, values) for codes, values in coded]
     for name in numeric:
         if len(column_kinds) > 1 and numbers_rows(_rows(frame[name], keep), outcomes):
-            notes.append(
-                f"Column '{name}' numbers the rows (whole numbers without gaps, on which the target does not depend) "
-                "and is left out."
-            )
+            reason = "numbers the rows (whole numbers without gaps, on which the target does not depend)"
+            notes.append(left_out(name, reason))
             del column_kinds[name]
 
 
@@ -205,7 +204,7 @@ def _learn_columns(
     for name, kind in column_kinds.items():
         column = learn_column(kind.kind, _rows(frame[name], keep), weights, missing, kind.form, codes, outcome)
         if column is None:
-            notes.append(f"Column '{name}' has one value in all training rows and is left out.")
+            notes.append(left_out(name, "has one value in all training rows"))
             continue
         if isinstance(column, CategoryColumn) and column.other:
             notes.append(
@@ -214,7 +213,7 @@ def _learn_columns(
             )
         columns.append(column)
     same = copies(columns, frame, keep)
-    notes += [f"Column '{name}' says the same as '{other}' and is left out." for name, other in same.items()]
+    notes += [left_out(name, f"says the same as '{other}'") for name, other in same.items()]
     columns = [column for column in columns if column.name not in same]
     if not columns:
         raise InputError(
