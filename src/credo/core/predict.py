@@ -30,7 +30,8 @@ KEEP_BYTES = 2**28  # outputs kept for further questions
 
 
 @partial(jax.jit, static_argnames="num")
-def _outputs(key: jax.Array, posterior: Any, model: Model, inputs: PyTree, num: int | None) -> Flat:
+def flat_outputs(key: jax.Array, posterior: Any, model: Model, inputs: PyTree, num: int | None) -> Flat:
+    """`posterior.outputs` with members and draws as one axis."""
     return mixture.flatten(posterior.outputs(key, model, inputs, num))
 
 
@@ -42,7 +43,7 @@ def member_outputs(key: jax.Array, posterior: Any, model: Model, inputs: PyTree,
 
 def output_shapes(key: jax.Array, posterior: Any, model: Model, inputs: PyTree, num: int | None) -> Flat:
     """Shapes of the outputs at inputs of these shapes, without computing any."""
-    return _outputs.eval_shape(key, posterior, model, inputs, num)
+    return flat_outputs.eval_shape(key, posterior, model, inputs, num)
 
 
 def disk_outputs(
@@ -117,7 +118,7 @@ def predict(
     @in_single
     def compute(starts: Sequence[int]) -> list[Flat]:
         if not lazily:
-            return [_outputs(key, posterior, model, block(start), num_samples) for start in starts]
+            return [flat_outputs(key, posterior, model, block(start), num_samples) for start in starts]
         blocks = [partial(block, start) for start in starts]
         return [mixture.flatten(draws) for draws in disk_outputs(key, posterior, model, blocks, num_samples)]
 

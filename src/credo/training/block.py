@@ -90,16 +90,24 @@ def _step(
     return method.step(noise, model, phase, state, batch)
 
 
-@partial(jax.jit, static_argnames="batch_size")
+@partial(jax.jit, static_argnames=("batch_size", "mesh"))
 def _first_step(
-    batch_size: int, method: Method, model: Model, phase: Phase, plan: Order, data: Batch, carry: Carry
+    batch_size: int, mesh: Mesh | None, method: Method, model: Model, phase: Phase, data: Batch, carry: Carry
 ) -> tuple[PyTree, Info]:
-    key = jax.random.wrap_key_data(carry.key)
-    data = data.without(carry.left_out)
-    noise = method.noise(key, model, phase, carry.state)
-    batches = _batches(batch_size, phase, data, plan, key, jnp.zeros(1, jnp.int32))
-    batch = data if batches is None else take(batches, 0)
-    return noise, _step(method, noise, model, phase, carry.state, batch)[1]
+    def member(shared: Any, carry: Carry) -> tuple[PyTree, Info]:
+        method, model, phase, data = shared
+        key = jax.random.wrap_key_data(carry.key)
+        data = data.without(carry.left_out)
+        noise = method.noise(key, model, phase, carry.state)
+        if phase.batch in ("random", "sweep"):  # which rows these are does not change a shape
+            data = gather(data, jnp.zeros(batch_size, jnp.int32), jnp.ones(batch_size, bool))
+        return noise, _step(method, noise, model, phase, carry.state, data)[1]
+
+    shared = (method, model, phase, data)
+    if mesh is None:
+        return member(shared, carry)
+    # What is traced inside of a mesh is reused only inside of one.
+    return jax.shard_map(member, mesh=mesh, in_specs=Spec(), out_specs=Spec(), check_vma=False)(shared, carry)
 
 
 def one_member(carry: Carry) -> Carry:
@@ -108,26 +116,31 @@ def one_member(carry: Carry) -> Carry:
 
 
 def step_shapes(
-    batch_size: int, method: Method, model: Model, phase: Phase, plan: Order, data: Batch, carry: Carry
+    batch_size: int, method: Method, model: Model, phase: Phase, data: Batch, carry: Carry, mesh: Mesh | None = None
 ) -> tuple[PyTree, Info]:
-    """Shapes of the noise and the info of one step of one member."""
-    return _first_step.eval_shape(batch_size, method, model, phase, plan, data, carry)
+    """Shapes of the noise and the info of one step of one member; `mesh`: over which members are spread."""
+    return _first_step.eval_shape(batch_size, mesh, method, model, phase, data, carry)
+
+
+def _buffers(layout: BlockLayout, members: tuple[int, ...] = ()) -> tuple[jax.Array, PyTree]:
+    """Room for the metrics and the draws of a block."""
+    metrics = jnp.zeros((*members, layout.capacity, len(layout.metrics)), jnp.float32)
+    if layout.draw is None:
+        return metrics, None
+    shape = (*members, layout.capacity // layout.thin)
+    return metrics, jax.tree.unflatten(layout.draw[0], [jnp.zeros((*shape, *s), d) for s, d in layout.draw[1]])
 
 
 def run_member(
     layout: BlockLayout, method: Method, model: Model, phase: Phase, plan: Order, number: jax.Array, start: jax.Array,
-    num: jax.Array, data: Batch, carry: Carry,
+    num: jax.Array, data: Batch, carry: Carry, buffers: Any = None,
 ) -> Output:  # fmt: skip
     """`num` steps of one member, from step `start` of phase `number`. Step s of a phase uses the same noise and
-    rows however the steps are cut into blocks."""
+    rows however the steps are cut into blocks. `buffers` for metrics and draws are empty ones, or made here."""
     step_key, batch_key = phase_keys(carry.key, number)
     data = data if layout.streamed else data.without(carry.left_out)
     noise_of = jax.vmap(lambda k, s: method.noise(k, model, phase, s), (0, None))
-    metrics = jnp.zeros((layout.capacity, len(layout.metrics)), jnp.float32)
-    draws = None
-    if layout.draw is not None:
-        slots = layout.capacity // layout.thin
-        draws = jax.tree.unflatten(layout.draw[0], [jnp.zeros((slots, *s), d) for s, d in layout.draw[1]])
+    metrics, draws = _buffers(layout) if buffers is None else buffers
 
     def run_bulk(i: jax.Array, loop: tuple[PyTree, jax.Array, PyTree]) -> tuple[PyTree, jax.Array, PyTree]:
         done = i * layout.bulk
@@ -171,17 +184,16 @@ def run_block(
     def members(shared: Any, data: Batch, carry: Carry) -> Output:
         member: Any = partial(run_member, layout, *shared)
 
-        def single(pair: tuple[Batch, Carry]) -> Output:
-            return member(*pair)
-
-        def with_shared_data(carry: Carry) -> Output:
-            return member(data, carry)
-
         if layout.over == "one":
-            output = single((take(data, 0), take(carry, 0))) if layout.streamed else with_shared_data(take(carry, 0))
+            output = member(take(data, 0) if layout.streamed else data, take(carry, 0))
             return jax.tree.map(lambda x: x[None], output)
-        mapped = jax.vmap if layout.lockstep and layout.over != "map" else lambda f: partial(jax.lax.map, f)
-        return mapped(single)((data, carry)) if layout.streamed else mapped(with_shared_data)(carry)
+        if layout.lockstep and layout.over != "map":
+            # A loop is batched once more for every round of values that turn out to be batched, so all are at once.
+            buffers = _buffers(layout, (carry.key.shape[0],))
+            return jax.vmap(member, (0 if layout.streamed else None, 0, 0))(data, carry, buffers)
+        if layout.streamed:
+            return jax.lax.map(lambda pair: member(*pair), (data, carry))
+        return jax.lax.map(partial(member, data), carry)
 
     if layout.over != "devices":
         return members(shared, data, carry)

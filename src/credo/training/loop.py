@@ -126,17 +126,17 @@ class Loop:
     def begin_stage(self) -> None:
         """Put every member at its start: fresh, given, or where the stage before ended."""
         stage = self.host.stage
-        # What a step takes lies beside what it gives. An allocator that cannot have so much may end the process.
-        check_room(2 * num_bytes(self._like(stage)), device_room())
         method, model = self.method(stage), numbers(self.stages[stage][1])
         start = self.start
         if stage > 0:
             before, before_model = self.method(stage - 1), numbers(self.stages[stage - 1][1])
             with precision(before):
                 start = points(before, before_model, self.carry.state)
+        members = (method, model, self._keys[stage], self.data(), start, self._left_out())
         with precision(method):
-            carry = start_members(method, model, self._keys[stage], self.data(), start, self._left_out())
-            self.carry = jax.device_put(carry, self.placement.by_member)
+            # What a step takes lies beside what it gives. An allocator that cannot have so much may end the process.
+            check_room(2 * num_bytes(start_members.eval_shape(*members)), device_room())
+            self.carry = jax.device_put(start_members(*members), self.placement.by_member)
 
     def _left_out(self) -> np.ndarray | None:
         """The rows that each member does not see, with padded members and rows, as on the device."""
@@ -172,12 +172,12 @@ class Loop:
                 self.begin_stage()
         host.outcome = "finished"
 
-    def _layout(self, method: Method, model: Model, phase: Phase, plan: Order) -> BlockLayout:
+    def _layout(self, method: Method, model: Model, phase: Phase) -> BlockLayout:
         if self.source.streamed and phase.batch == "full":
             raise InputError("This method needs all rows on the device at once, and they do not fit: use minibatches.")
         placement, data = self.placement, self.data()
         member = one_member(self.carry)
-        noise, info = step_shapes(self.batch_size, method, model, phase, plan, data, member)
+        noise, info = step_shapes(self.batch_size, method, model, phase, data, member, placement.mesh)
         rows = jax.tree.leaves((data.inputs, data.targets))
         batched = phase.batch in ("random", "sweep")
         gathered = sum(num_bytes(x) // x.shape[0] for x in rows) * self.batch_size if batched else 0
@@ -204,7 +204,7 @@ class Loop:
         host.steps = host.steps or (10**9 if timed else int(phase.steps))
         plan = order(self.source.num_rows, self.batch_size)
         keeps, phase = phase.keeps_draws, numbers(shared_program(phase, phases))
-        layout = self._layout(method, model, phase, plan)
+        layout = self._layout(method, model, phase)
         path = None if self.checkpoint is None else self.checkpoint.draws(host.stage, host.phase)
         record = self.records.setdefault((host.stage, host.phase), Record(path))
         unit, rate = layout.bulk * layout.thin, 0.0
@@ -379,10 +379,10 @@ class Loop:
 
     def _draw_structure(self, stage: int, phase: int) -> Any:
         method, model = self.method(stage), numbers(self.stages[stage][1])
-        plan = order(self.source.num_rows, self.batch_size)
         member = one_member(self._like(stage))
         phases = self.phases(stage)
         kind = numbers(shared_program(phases[phase], phases))
         with precision(method):
-            info = step_shapes(self.batch_size, method, model, kind, plan, self.data(), member)[1]
+            mesh = self.placement.mesh
+            info = step_shapes(self.batch_size, method, model, kind, self.data(), member, mesh)[1]
         return jax.tree.structure(info.draw if phases[phase].keeps_draws else None)

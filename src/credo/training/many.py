@@ -158,7 +158,7 @@ def _phase(
 ) -> tuple[PyTree, PyTree]:
     size = study.batch_size or study.num_rows
     plan = order(study.num_rows, size)
-    noise, info = step_shapes(size, method, model, phase, plan, data, carry)
+    noise, info = step_shapes(size, method, model, phase, data, carry)
     steps = int(phase.steps)
     rows = jax.tree.leaves((data.inputs, data.targets))
     gathered = sum(num_bytes(x) // x.shape[0] for x in rows) * size if phase.batch == "random" else 0

@@ -10,10 +10,8 @@ from scipy.special import logsumexp
 from scipy.stats import norm
 
 from credo.core.batch import bucket, pad_rows
-from credo.core.mixture import flatten
 from credo.core.precision import single
-from credo.core.predict import member_outputs
-from credo.core.tree import take
+from credo.core.predict import flat_outputs
 from credo.errors import InputError
 from credo.evaluation.recalibration.unseen import Unseen
 from credo.methods.function_space.infinite.left_out import leave_one_out
@@ -43,10 +41,12 @@ def unseen_by_fold(fit: Any) -> list[Unseen]:
         raise InputError("Only a fit with folds, as credo.fit gave it, has rows that some members did not see.")
     source, parts = loop.source, []
     folds = folds_of(loop.left_out)
+    folds = [(members, rows[:: math.ceil(len(rows) * len(folds) / MOST)]) for members, rows in folds]
+    width = bucket(max(len(rows) for _, rows in folds))  # of all folds, so that they share one program
+    posterior = jax.tree.map(np.asarray, fit.posterior)
     for members, rows in folds:
-        rows = rows[:: math.ceil(len(rows) * len(folds) / MOST)]
-        draws = _at(fit, take(fit.posterior, members), jax.tree.map(lambda x, r=rows: np.asarray(x[r]), source.inputs))
-        params, outputs, log_weights = draws
+        inputs = jax.tree.map(lambda x, r=rows: np.asarray(x[r]), source.inputs)
+        params, outputs, log_weights = _at(fit, jax.tree.map(lambda x, m=members: x[m], posterior), inputs, width)
         shared = np.broadcast_to(log_weights[:, None], outputs.shape[:2])
         points = len(outputs) == len(members)  # one draw is one member
         targets, weight = source.targets[rows], source.weight[rows]
@@ -81,22 +81,24 @@ def unseen_alone(fit: Any, folds: Sequence[np.ndarray]) -> list[Unseen]:
     return parts
 
 
-def _at(fit: Any, posterior: Any, inputs: Any) -> tuple[Any, np.ndarray, np.ndarray]:
+def _at(fit: Any, posterior: Any, inputs: Any, width: int) -> tuple[Any, np.ndarray, np.ndarray]:
     """Likelihood's parameters, outputs [draw, n, out] and log weights [draw] of these members."""
     rows = len(jax.tree.leaves(inputs)[0])
-    padded = jax.tree.map(lambda x: pad_rows(np.asarray(x), bucket(rows)), inputs)
+    padded = jax.tree.map(lambda x: pad_rows(x, width), inputs)
     with single():
-        draws = flatten(member_outputs(jax.random.key(0), posterior, fit.model, padded, None))
-    params, outputs, log_weights = jax.tree.map(np.asarray, (draws.params, draws.outputs, draws.log_weights))
-    return params, outputs[:, :rows], log_weights - logsumexp(log_weights)
+        draws = jax.tree.map(np.asarray, flat_outputs(jax.random.key(0), posterior, fit.model, padded, None))
+    return draws.params, draws.outputs[:, :rows], draws.log_weights - logsumexp(draws.log_weights)
 
 
 def log_densities(parts: list[Unseen]) -> np.ndarray:
     """log p(y) of every row of every part, under the mixture of the draws that had not seen it."""
     densities = []
+    width = bucket(max(len(part.targets) for part in parts))  # one program for all parts
     for part in parts:
-        each = np.asarray(_log_probs(part.likelihood, part.params, part.outputs, part.targets), np.float64)
-        densities.append(logsumexp(each + part.log_weights, axis=0))
+        rows = len(part.targets)
+        outputs = pad_rows(part.outputs.swapaxes(0, 1), width).swapaxes(0, 1)
+        each = np.asarray(_log_probs(part.likelihood, part.params, outputs, pad_rows(part.targets, width)), np.float64)
+        densities.append(logsumexp(each[:, :rows] + part.log_weights, axis=0))
     return np.concatenate(densities)
 
 

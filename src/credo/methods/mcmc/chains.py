@@ -2,6 +2,7 @@
 
 import dataclasses
 from abc import abstractmethod
+from functools import partial
 from typing import Any
 
 import jax
@@ -21,6 +22,14 @@ from credo.errors import InputError, Refusal
 from credo.posteriors import Samples
 
 MASSES = ("diagonal", "dense", "identity")
+
+
+# Its own jit: a kernel asks for the gradient at several places, and all share what is traced and differentiated once.
+@partial(jax.jit, static_argnums=0, inline=True)
+def _log_joint(layout: Any, model: Model, network: PyTree, batch: Batch, position: PyTree) -> jax.Array:
+    # Accelerators round factors of matrix products to ten bits by default; energies need all 24.
+    with jax.default_matmul_precision("float32"):
+        return model.log_joint(Variables(layout.unravel(position), network), batch)[0]
 
 
 @struct
@@ -77,12 +86,7 @@ class ChainMethod(Method):
         return Layout.of(params)
 
     def _log_density(self, model: Model, state_or_layout: Any, network: PyTree, batch: Batch) -> Any:
-        def log_density(position: PyTree) -> jax.Array:
-            # Accelerators round factors of matrix products to ten bits by default; energies need all 24.
-            with jax.default_matmul_precision("float32"):
-                return model.log_joint(Variables(state_or_layout.unravel(position), network), batch)[0]
-
-        return log_density
+        return partial(_log_joint, state_or_layout, model, network, batch)
 
     @abstractmethod
     def start(self, key: jax.Array, layout: Layout, params: PyTree, log_density: Any) -> Any:
