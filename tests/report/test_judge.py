@@ -3,9 +3,10 @@
 import dataclasses
 
 import pytest
+from scipy.stats import binomtest
 
 import credo
-from credo.evaluation.metrics.judge import coverage_words, judge
+from credo.evaluation.metrics.judge import coverage_words, judge, wilson
 from credo.report.advice import advice
 from credo.report.words import number, percent, summary
 
@@ -27,6 +28,13 @@ from .conftest import make_run, numbers_table
 )
 def test_verdict(observed: float, rows: int, verdict: str) -> None:
     assert judge(observed, rows, 0.9).verdict == verdict
+
+
+@pytest.mark.parametrize(("hits", "rows"), [(0, 1), (1, 1), (0, 40), (40, 40), (3, 7), (899, 1000), (12_345, 10**6)])
+@pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
+def test_intervals_are_those_of_scipy(hits: int, rows: int, level: float) -> None:
+    peer = binomtest(hits, rows).proportion_ci(level, method="wilson")
+    assert wilson(hits, rows, level) == pytest.approx((peer.low, peer.high), rel=1e-12, abs=1e-15)
 
 
 def test_few_rows_are_said_to_tell_little() -> None:

@@ -342,3 +342,13 @@ def test_importing_the_table_side_loads_no_jax_and_no_pandas():
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"
+
+
+def test_importing_what_fits_tables_loads_no_statistics_of_scipy_and_no_samplers():
+    """They take half a second, and most fits use neither."""
+    code = (
+        "import sys, credo.tables.fitting;"
+        "print([name for name in ('scipy.stats', 'scipy.optimize', 'scipy.linalg', 'blackjax') if name in sys.modules])"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "[]"

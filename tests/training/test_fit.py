@@ -11,6 +11,7 @@ import pytest
 
 import credo
 from credo.errors import InputError, Refusal
+from credo.training.warn import unwarned
 from fake_clock import FakeClock
 from oracles import coefficients, linear
 
@@ -54,6 +55,30 @@ def test_a_second_fit_and_its_predictions_do_not_run_the_network_in_python():
     assert before > 0
     both(2)
     assert len(calls) == before
+
+
+@pytest.mark.parametrize(
+    ("method", "times"),
+    [
+        (credo.methods.DeepEnsemble(size=2), 2),  # the check of its outputs, and the step
+        (credo.methods.HMC(chains=2, warmup=5, num_steps=3), 3),  # also where chains start; on one device they share
+        (credo.methods.MCLMC(chains=2, warmup=5), 3),
+    ],
+    ids=["deep_ensemble", "hmc", "mclmc"],
+)
+def test_a_first_fit_runs_the_network_in_python_at_most_once_for_each_program(method, times):
+    """Its step is planned with what the block traces, and a kernel's gradients share one trace."""
+    calls = []
+
+    def apply(params, x):
+        calls.append(x.shape)
+        return x @ params["kernel"]
+
+    network = credo.from_functions(init=lambda key, x: {"kernel": np.zeros((1, 1), np.float32)}, apply=apply)
+    model = credo.Model(network, credo.priors.normal(1.0), credo.likelihoods.gaussian(0.1))
+    with unwarned():
+        run(method, data=(X, Y), model=model, steps=5)
+    assert 2 <= len(calls) <= times
 
 
 def test_steps_epochs_and_budget():

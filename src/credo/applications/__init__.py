@@ -1,10 +1,9 @@
 """Uses of Bayesian networks: nonlinear autoregression, and what each input does (E3), and decisions (H4)."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from credo.applications import active as active
 from credo.applications import detection as detection
-from credo.applications import optimise as optimise
 from credo.applications.decisions.choose import decide as decide
 from credo.applications.decisions.chosen import Decisions as Decisions
 from credo.applications.decisions.realised import Realised as Realised
@@ -28,6 +27,17 @@ from credo.applications.forecasting.forecast import Forecast as Forecast
 from credo.applications.forecasting.forecast import OneStep as OneStep
 from credo.renamed import old_name
 
+if TYPE_CHECKING:
+    from credo.applications import optimise as optimise
+
 
 def __getattr__(name: str) -> Any:
+    if name == "optimise":  # loaded when first used: it imports SciPy's statistics, and no other application does
+        import importlib
+
+        return importlib.import_module("credo.applications.optimise")
     return old_name(__name__, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), "optimise"})

@@ -1,8 +1,6 @@
 """The weights of a mixture of predictive distributions that predicts given rows best."""
 
 import numpy as np
-from scipy.linalg import LinAlgError, cholesky, solve_triangular
-from scipy.optimize import nnls
 
 from credo.errors import InputError
 
@@ -88,6 +86,9 @@ def _newton(density: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 def _best_of_quadratic(curvature: np.ndarray, slope: np.ndarray) -> np.ndarray:
     """The x ≥ 0 that minimise ½ x'Hx − s'x."""
+    from scipy.linalg import LinAlgError, cholesky, solve_triangular
+    from scipy.optimize import nnls
+
     jitter = JITTER * np.diagonal(curvature).max()
     try:
         root = cholesky(curvature + jitter * np.eye(len(slope)), lower=True)

@@ -1,8 +1,9 @@
 """Is a share of rows as large as it should be, as far as so many rows can tell?"""
 
+import math
 from dataclasses import dataclass
 
-from scipy.stats import binomtest
+from scipy.special import ndtri
 
 SLACK = 0.02  # a difference that no decision turns on, however many rows prove it
 
@@ -29,15 +30,21 @@ class Judgement:
 
 
 def wilson(hits: int, rows: int, level: float = 0.95) -> tuple[float, float]:
-    """Wilson's interval of a probability.
+    """Wilson's interval of a probability: {(2np + z²) ± z √(4np(1 − p) + z²)} / {2(n + z²)}, p the observed share.
+
+    Wilson (1927), Probable inference, the law of succession, and statistical inference. Written out, because SciPy's
+    statistics take a third of a second to import.
 
     Args:
         hits: how often it came true.
         rows: of how many.
         level: 0.95 for a verdict, which should seldom be wrong by chance.
     """
-    interval = binomtest(hits, rows).proportion_ci(level, method="wilson")
-    return float(interval.low), float(interval.high)
+    share, z = hits / rows, float(ndtri(0.5 + 0.5 * level))
+    scale = 2 * (rows + z**2)
+    centre = (2 * rows * share + z**2) / scale
+    half = z * math.sqrt(4 * rows * share * (1 - share) + z**2) / scale
+    return 0.0 if hits == 0 else centre - half, 1.0 if hits == rows else centre + half
 
 
 def judge(observed: float, rows: int, expected: float) -> Judgement:

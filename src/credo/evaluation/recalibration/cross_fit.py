@@ -6,8 +6,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from scipy.special import logsumexp
-from scipy.stats import norm
+from scipy.special import logsumexp, ndtri
 
 from credo.core.batch import bucket, pad_rows
 from credo.core.precision import single
@@ -66,7 +65,7 @@ def unseen_alone(fit: Any, folds: Sequence[np.ndarray]) -> list[Unseen]:
     mean, covariance = leave_one_out(posterior, source.num_rows)
     # The same normals in every row: quantiles, in an order of its own for each output.
     rng, outputs = np.random.default_rng(0), mean.shape[1]
-    normals = np.stack([rng.permutation(norm.ppf((np.arange(DRAWS) + 0.5) / DRAWS)) for _ in range(outputs)], 1)
+    normals = np.stack([rng.permutation(ndtri((np.arange(DRAWS) + 0.5) / DRAWS)) for _ in range(outputs)], 1)
     size, directions = np.linalg.eigh(covariance)
     root = directions * np.sqrt(np.maximum(size, 0.0))[:, None]
     values = (mean + np.einsum("nsr,kr->kns", root, normals)).astype(np.float32)

@@ -4,7 +4,6 @@ import dataclasses
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq, minimize_scalar
 from scipy.special import logsumexp
 
 from credo.core.predictive import Predictive
@@ -112,6 +111,8 @@ def _temperature(log_probs: np.ndarray, labels: np.ndarray, weights: np.ndarray)
         return LIMIT
     if slope(high) >= 0:
         return 1 / LIMIT
+    from scipy.optimize import brentq
+
     return float(1 / brentq(slope, low, high, xtol=1e-10))
 
 
@@ -127,5 +128,7 @@ def _spread(predictive: Predictive, targets: np.ndarray, weights: np.ndarray) ->
     log_factors = np.linspace(-edge, edge, COARSE)
     best = int(np.argmin([loss(log_factor) for log_factor in log_factors]))
     bracket = log_factors[max(best - 1, 0)], log_factors[min(best + 1, COARSE - 1)]
+    from scipy.optimize import minimize_scalar
+
     optimum = minimize_scalar(loss, bounds=bracket, method="bounded", options={"xatol": 1e-6})
     return float(np.exp(optimum.x))

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
 from credo.core.capabilities import StretchedLikelihood, capability
@@ -248,6 +247,8 @@ def _best_share(log_probs: np.ndarray, baseline: np.ndarray, weight: np.ndarray)
     def loss(share: float) -> float:
         mixed = np.logaddexp(np.log1p(-share) + log_probs, np.log(share) + baseline) if share > 0 else log_probs
         return -float(np.average(mixed, weights=weight))
+
+    from scipy.optimize import minimize_scalar
 
     optimum = minimize_scalar(loss, bounds=(1e-6, 1 - 1e-6), method="bounded", options={"xatol": 1e-3})
     share = 0.0 if loss(0.0) <= optimum.fun else float(optimum.x)

@@ -12,7 +12,6 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import lapack, solve_triangular
 
 from credo.methods.function_space.infinite.process import Process, Values
 
@@ -77,6 +76,8 @@ class Anchors:
 
     def draw_at(self, rows: np.ndarray) -> np.ndarray:
         """f at other rows [draw, n, out]."""
+        from scipy.linalg import solve_triangular
+
         at = self.process.at(rows)
         covariances, fresh, draws = self.process.covariances(at), self._by_group(self.normals.at(rows)), []
         for i, (root, pivots, z) in enumerate(zip(self.roots, self.pivots, self.noise)):
@@ -123,6 +124,8 @@ def draw(process: Process, rows: np.ndarray, anchors: np.ndarray, key: bytes, dr
 def _pivoted(matrix: np.ndarray, close: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """L [n, r] with LL' the covariance up to `close`; the r pivots, in the order in which L is lower triangular;
     and the residual standard deviations of the other values [n]."""
+    from scipy.linalg import lapack
+
     lower, order, rank, _ = lapack.dpstrf(matrix, tol=close, lower=1)
     order = order - 1
     root = np.empty((len(matrix), rank))

@@ -1,7 +1,6 @@
 """Leave-one-out moments of a Gaussian process at its training rows, without a second fit."""
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from credo.methods.function_space.infinite.posterior import FunctionPosterior
 from credo.methods.function_space.infinite.process import Process
@@ -55,6 +54,8 @@ def leave_one_out(posterior: FunctionPosterior, rows: int) -> tuple[np.ndarray, 
 
 def _inverse_blocks(lower: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """The blocks (B⁻¹)ᵢᵢ [n, c, c] of the rows, from the factor of B and the shape [n, out, c] of the roots."""
+    from scipy.linalg import solve_triangular
+
     inverse = solve_triangular(lower, np.eye(len(lower)), lower=True, check_finite=False)
     columns = inverse.reshape(len(lower), shape[0], shape[2])
     return np.einsum("tnc,tnd->ncd", columns, columns)

@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from credo.methods.function_space.infinite.kernels import Kernel
 
@@ -52,6 +51,8 @@ class Process(NamedTuple):
 
     def at(self, rows: np.ndarray) -> Values:
         """The values at rows."""
+        from scipy.linalg import solve_triangular
+
         gram = self.kernel(self.numbers["inputs"], rows)
         cross = []
         for roots, lower in zip(self.numbers["roots"], self.numbers["factor"]):
