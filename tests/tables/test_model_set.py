@@ -1,4 +1,4 @@
-"""`effort="best"`: several models on the same folds, mixed by what they say of rows that they had not seen."""
+"""Sets of models: several on the same folds, mixed by what they say of rows that they had not seen."""
 
 import dataclasses
 import shutil
@@ -16,6 +16,7 @@ from credo.errors import InputError, Refusal
 from credo.estimators import BayesianRegressor
 from credo.tables.auto import model_set as rules
 from credo.tables.auto.case import of_table
+from credo.tables.auto.choice import EFFORTS
 from credo.tables.auto.fit_set import fit_set
 from credo.tables.auto.model_set import FOLDS, ModelPlan, model_set
 from credo.tables.auto.plan_set import built
@@ -169,11 +170,12 @@ def test_copies_and_groups_stay_in_one_fold(case_of_lines, monkeypatch):
 @pytest.fixture
 def short(monkeypatch):
     """A linear model and a small ensemble: what is tested is the way from a table to a run."""
-    monkeypatch.setattr(rules, "ENSEMBLE_STEPS", 1_500)
-    monkeypatch.setattr(rules, "CHAIN_ROWS", 10)
+    monkeypatch.setattr(rules, "ENSEMBLE_STEPS", dict.fromkeys(EFFORTS, 1_500))
+    monkeypatch.setattr(rules, "CHAIN_ROWS", dict.fromkeys(EFFORTS, 10))
     monkeypatch.setattr(rules, "LEAST_STEPS", 10)
     monkeypatch.setattr(rules, "RESIDUAL", "mlp:4:tanh")
-    monkeypatch.setattr(rules, "PROCESS_ROWS", 10)
+    monkeypatch.setattr(rules, "PROCESS_ROWS", dict.fromkeys(EFFORTS, 10))
+    monkeypatch.setattr(rules, "PIECES_INPUTS", 0)
 
 
 def test_a_run_is_the_same_from_its_folder(short, tmp_path):
@@ -219,11 +221,18 @@ def test_who_names_a_model_is_told_that_effort_does_nothing(case_of_lines, named
         BayesianRegressor("map", effort="best").fit(line_frame()[["a", "b"]], line_frame()["y"])
 
 
-def test_quick_is_one_ensemble_without_a_pilot(case_of_lines):
-    found = resolve(case_of_lines, effort="quick", measure=False)
-    assert found.words["method"] == "deep_ensemble"
-    assert found.planned <= rules.BEST_SECONDS / 10
-    assert found.budget is None  # a number of steps: the same numbers on every machine
+def test_efforts_differ_in_models_and_time(case_of_lines):
+    resolved = {effort: resolve(case_of_lines, effort=effort, measure=False) for effort in EFFORTS}
+    assert [len(one.models) for one in resolved.values()] == [2, 3, 6]
+    planned = [one.planned for one in resolved.values()]
+    assert planned == sorted(planned)
+    assert all(one.budget is None for one in resolved.values())  # steps: the same numbers on every machine
+
+
+def test_what_is_named_and_short_budgets_get_one_model(case_of_lines):
+    for named in ({"network": "mlp:3"}, {"settings": {"prior": "normal:1"}}, {"steps": 5}, {"budget": "3s"}):
+        assert not resolve(case_of_lines, measure=False, **named).models
+    assert len(resolve(case_of_lines, budget="15s", measure=False).models) >= 2
 
 
 def test_a_wrong_effort_is_one_sentence(tmp_path):
