@@ -1,6 +1,9 @@
 """The exact posterior and evidence, against scikit-learn's Gaussian process with the same kernel."""
 
+from functools import partial
+
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import optimize
@@ -8,6 +11,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 
 import credo
 from credo.methods.function_space.infinite import InfiniteWidth, kernel, kernel_of
+from credo.methods.function_space.infinite.regression import regression, smooth_regression
 
 from .nets import model
 from .peers import Wide
@@ -62,6 +66,22 @@ def test_several_outputs_are_independent():
     np.testing.assert_allclose(fit.posterior.log_evidence, one + other, rtol=1e-9)
     _, covariance = fit.posterior.moments(NEW, covariance=True)
     assert not covariance[:, 0, :, 1].any()
+
+
+def test_slopes_from_one_inverse_are_those_of_the_factor():
+    """Two outputs, a row of weight 2 and one of weight 0."""
+    with jax.enable_x64(True):
+        weight = jnp.ones(30).at[0].set(2.0).at[1].set(0.0)
+        both, rows = jnp.stack([Y, Y**2], 1), jnp.asarray(X, jnp.float64)
+
+        def evidence(function, numbers):
+            gram = numbers[0] * jnp.exp(-((rows[:, None] - rows) ** 2).sum(-1) / numbers[1])
+            return function(gram, both, weight, numbers[2:]).log_evidence
+
+        at = jnp.array([1.3, 0.7, -1.0, -2.0])
+        values, slopes = zip(*(jax.value_and_grad(partial(evidence, f))(at) for f in (regression, smooth_regression)))
+    np.testing.assert_allclose(values[1], values[0], rtol=1e-12)
+    np.testing.assert_allclose(slopes[1], slopes[0], rtol=1e-8)
 
 
 def test_a_weight_counts_rows():

@@ -20,7 +20,7 @@ from credo.methods.function_space.infinite.laplace import Observations, find_mod
 from credo.methods.function_space.infinite.limit import check_limit, limit
 from credo.methods.function_space.infinite.posterior import FunctionPosterior
 from credo.methods.function_space.infinite.process import to_bits
-from credo.methods.function_space.infinite.regression import TrainingPosterior, factor, regression
+from credo.methods.function_space.infinite.regression import TrainingPosterior, factor, regression, smooth_regression
 from credo.methods.function_space.infinite.search import Search, climb
 
 PRIOR_SCALES = ("prior", "evidence", "relevance")
@@ -161,10 +161,11 @@ class InfiniteWidth(Method):
 
     def evidence(self, model: Model, state: WideState, chosen: PyTree) -> tuple[jax.Array, TrainingPosterior]:
         """log p(D) given what is chosen, differentiable in it, and the posterior at the rows."""
-        if isinstance(model.likelihood, Gaussian):
-            solved = self.solve(model, state.some, chosen, state.solved)
-            return solved.log_evidence, solved
         gram, params = self.covariance(model, state.some, chosen)(state.some.inputs), chosen["likelihood"]
+        if isinstance(model.likelihood, Gaussian):
+            log_sigma = _log_sigma(model.likelihood, params)
+            solved = smooth_regression(gram, state.some.targets, state.some.weight, log_sigma)
+            return solved.log_evidence, solved
         rows = Observations(model.likelihood, state.some.targets, state.some.weight)
         solved = find_mode(*jax.lax.stop_gradient((gram, rows, params, state.solved.coefficients)))
         return smooth_evidence(gram, rows, params, solved), solved

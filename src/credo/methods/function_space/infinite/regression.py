@@ -44,6 +44,32 @@ def regression(gram: jax.Array, targets: jax.Array, weight: jax.Array, log_sigma
     return TrainingPosterior(gram @ alpha, alpha, evidence.sum(), jnp.zeros((), gram.dtype))
 
 
+def smooth_regression(gram: jax.Array, targets: jax.Array, weight: jax.Array, log_sigma: Any) -> TrainingPosterior:
+    """`regression` whose log evidence is quick to differentiate in K and log σ, and nothing else of it is.
+
+    With C = K + σ²/w, a = B⁻¹√W y and α = √W a the derivatives are ½ (αα' − C⁻¹) in K, from one inverse instead of the
+    derivative of a factor, and Σ_n a_n² + 1 − (B⁻¹)_nn − w_n in log σ. Rasmussen and Williams (2006), equation 5.9.
+    """
+    sigmas = jnp.broadcast_to(jnp.asarray(log_sigma, gram.dtype), targets.shape[1:])
+    fixed, fixed_sigmas = jax.lax.stop_gradient((gram, sigmas))
+
+    def solve(y: jax.Array, log_s: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
+        root = jnp.sqrt(weight) * jnp.exp(-log_s)
+        lower = factor(fixed, root[:, None, None])
+        half = jax.scipy.linalg.solve_triangular(lower, jnp.eye(len(lower), dtype=gram.dtype), lower=True)
+        inverse = half.T @ half
+        small = inverse @ (root * y)
+        alpha = root * small
+        size = jnp.log(jnp.diagonal(lower)).sum() + (weight * (log_s + 0.5 * LOG_2PI)).sum()
+        value = -0.5 * jnp.where(weight > 0, y * alpha, 0.0).sum() - size
+        slope = 0.5 * (jnp.outer(alpha, alpha) - root[:, None] * inverse * root)
+        return alpha, value, slope, (small**2 + 1 - jnp.diagonal(inverse) - weight).sum()
+
+    alpha, values, slopes, in_sigma = jax.vmap(solve, (1, 0), (1, 0, 0, 0))(targets.astype(gram.dtype), fixed_sigmas)
+    moved = (slopes.sum(0) * (gram - fixed)).sum() + in_sigma @ (sigmas - fixed_sigmas)
+    return TrainingPosterior(fixed @ alpha, alpha, values.sum() + moved, jnp.zeros((), gram.dtype))
+
+
 def factor(gram: jax.Array, roots: jax.Array) -> jax.Array:
     """The Cholesky factor of B = I + R'(K ⊗ I)R [n·c, n·c] for square roots R [n, out, c] of the rows' precisions."""
     rows, _, columns = roots.shape
