@@ -104,6 +104,10 @@ class Method(ABC):
     def posterior(self, model: Model, state: State, draws: PyTree) -> Any:
         """The posterior from the states and draws of all members (leading axes: member; member, draw)."""
 
+    def failure(self, posterior: Any) -> str | None:
+        """A sentence where a fit that ran to its end came to no usable posterior; it has then failed."""
+        return None
+
     def smaller_step(self, factor: float = 0.1) -> "Method | None":
         """The same method with a smaller step, or None where it has none to lower."""
         value = None if self.step_field is None else vars(self)[self.step_field]

@@ -356,6 +356,9 @@ def _finish(loop: Loop, config: dict[str, Any], began: float, compiled: float) -
         posterior = _posterior(method, model, state) if draws is None else method.posterior(model, state, draws)
         if method.precision == "float64":
             posterior = jax.tree.map(np.asarray, posterior)  # outside of the context JAX would round them
+    failure = method.failure(posterior)
+    if failure is not None:
+        host.outcome, host.notes = "failed", [*host.notes, failure]
     total = host.seconds + time.perf_counter() - began
     compiling = host.compiling + COMPILING.seconds - compiled
     timing = {"seconds_fit": total, "seconds_compile": compiling, "seconds_run": max(0.0, total - compiling)}

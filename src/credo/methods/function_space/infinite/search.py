@@ -36,7 +36,7 @@ class Search:
 
 
 def climb(
-    function: Callable[[jax.Array], tuple[jax.Array, PyTree]], state: Search, last_aux: PyTree
+    function: Callable[[jax.Array], tuple[jax.Array, PyTree]], state: Search, last_aux: PyTree, still: float = STILL
 ) -> tuple[Search, PyTree]:
     """One step up: the new state, and what the function also returned there.
 
@@ -46,6 +46,7 @@ def climb(
         function: of a vector; gives a value and anything else.
         state: of the search.
         last_aux: what the function also returned there.
+        still: rise, relative, below which the maximum is reached.
     """
     # Numbers that the gradient pushes against their bound stay constant (Bertsekas, 1982).
     free = (jnp.abs(state.at) < BOUND) | (state.at * state.gradient <= 0)
@@ -78,7 +79,7 @@ def climb(
         (state.at, state.value, state.gradient, last_aux),
     )  # fmt: skip
     first = state.count == 0
-    done = ~risen | (~first & (value - state.value <= STILL * (1 + jnp.abs(state.value))))
+    done = ~risen | (~first & (value - state.value <= still * (1 + jnp.abs(state.value))))
     inverse = _updated(state.inverse, at - state.at, state.gradient - gradient, state.count)
     inverse = jnp.where(first, state.inverse, inverse)
     return Search(at, value, gradient, inverse, state.count + 1, done), aux
