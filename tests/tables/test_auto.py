@@ -84,7 +84,7 @@ def test_what_the_user_says_stays():
 def test_the_command_line_chooses_and_says_why(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     regression_frame().to_csv("houses.csv", index=False)
-    first = CliRunner().invoke(app, ["fit", "houses.csv", "--target", "price", "--steps", "4", *WORDS])
+    first = CliRunner().invoke(app, ["fit", "houses.csv", "--target", "price", "--steps", "4", "--verbose", *WORDS])
     assert first.exit_code == 0, first.output
     assert "Method: ensemble_chains, because 54 rows" in first.stderr
     run = tmp_path / "runs" / "houses"
@@ -100,7 +100,7 @@ def test_an_unfinished_run_knows_its_method(tmp_path):
 
     table = tmp_path / "houses.csv"
     regression_frame().to_csv(table, index=False)
-    job = Job(table=str(table), target=["price"])
+    job = Job(table=str(table), target=["price"], steps=4)
     chosen = prepare(job, None, print).job
     chosen.write(tmp_path / "run")
     assert job_file(tmp_path / "run").is_file()

@@ -22,6 +22,7 @@ SLACK = 0.03  # of a coverage: a difference that is let be, however many rows pr
 SURE = 2.5  # standard errors beyond which a coverage is off
 NATS = 5.0  # by which two numbers must raise the log-likelihood: chance alone does in less than one of 100 cases
 NARROWEST, WIDEST = 0.25, 100.0  # factors of the noise
+NARROWED, LEAST_NARROWER = 0.25, 0.05  # of s²: what is left of it at least, and what is not worth a correction
 LEAST = 0.01  # of that of counts, whose dispersion may be far from learned; below a Poisson's it does not go
 HEATS = np.exp(np.linspace(np.log(0.2), np.log(20.0), 47))
 FEWEST = 20  # rows that can tell something
@@ -51,7 +52,9 @@ class Correction(NamedTuple):
     sentence: str
 
 
-def corrected(parts: Sequence[Unseen], frequencies: np.ndarray | None = None, always: bool = False) -> Correction:
+def corrected(
+    parts: Sequence[Unseen], frequencies: np.ndarray | None = None, always: bool = False, narrower: float = 0.0
+) -> Correction:
     """The likelihood after what unseen rows say of it.
 
     Numbers and counts: the factor s of the noise (`Stretched`, `Overdispersed`) at which intervals of 80, 90 and 95 %
@@ -64,6 +67,8 @@ def corrected(parts: Sequence[Unseen], frequencies: np.ndarray | None = None, al
         frequencies: of the classes among the training rows.
         always: True takes the best correction; False leaves a likelihood alone where it is right as far as so many
             rows can tell.
+        narrower: the share of s² that noise has to lose, because the whole mixture errs less on new rows, and spreads
+            more, than those who predicted these (`disagreement`).
     """
     weight = np.concatenate([part.weight for part in parts]).astype(np.float64)
     rows = float(weight.sum() ** 2 / np.square(weight).sum()) if weight.sum() > 0 else 0.0
@@ -73,7 +78,7 @@ def corrected(parts: Sequence[Unseen], frequencies: np.ndarray | None = None, al
     if parts[0].likelihood.kind == "classes":
         assert frequencies is not None
         return _classes(parts, frequencies, rows, always)
-    return _numbers(parts, rows, always)
+    return _numbers(parts, rows, always, narrower)
 
 
 def with_settings(likelihood: Any, settings: dict[str, Any]) -> Any:
@@ -91,13 +96,13 @@ def with_settings(likelihood: Any, settings: dict[str, Any]) -> Any:
 
 
 # ---------------------------------------------------------------------- numbers and counts
-def _numbers(parts: Sequence[Unseen], rows: float, always: bool) -> Correction:
+def _numbers(parts: Sequence[Unseen], rows: float, always: bool, narrower: float) -> Correction:
     plain: Any = parts[0].likelihood
     ends = (LEAST if plain.kind == "counts" else NARROWEST), WIDEST
     before = float(coverages(parts)[LEVELS.index(LEVEL)])
     off = max(SLACK, SURE * math.sqrt(LEVEL * (1 - LEVEL) / rows))
     facts = {"rows": int(rows), "level": LEVEL, "coverage": before}
-    if not always and abs(before - LEVEL) <= off:
+    if not always and abs(before - LEVEL) <= off and narrower < LEAST_NARROWER:
         return Correction(plain, None, True, facts, "")
 
     def stretched(factor: float) -> list[Unseen]:
@@ -111,7 +116,9 @@ def _numbers(parts: Sequence[Unseen], rows: float, always: bool) -> Correction:
     raw = math.exp(0.5 * (low + high))
     after = float(coverages(stretched(raw))[LEVELS.index(LEVEL)])
     factor = _for_all(parts, raw, ends)
-    facts |= {"factor": factor, "coverage_after": after}
+    if narrower:
+        factor = max(raw * math.sqrt(max(1.0 - narrower / raw**2, NARROWED)), ends[0])
+    facts |= {"factor": factor, "coverage_after": after, "narrower": narrower}
     honest = bool(abs(after - LEVEL) <= off)
     if not honest and abs(before - LEVEL) < abs(after - LEVEL):  # wider counts of small mean are nearly all 0
         facts = {"rows": int(rows), "level": LEVEL, "coverage": before}
@@ -122,7 +129,11 @@ def _numbers(parts: Sequence[Unseen], rows: float, always: bool) -> Correction:
         return Correction(plain, None, honest, facts, "" if honest else warning)
     settings = {"factor": factor}
     return Correction(
-        with_settings(plain, settings), settings, honest, facts, _sentence(before, after, factor, rows, honest)
+        with_settings(plain, settings),
+        settings,
+        honest,
+        facts,
+        _sentence(before, after, factor, rows, honest, narrower > 0),
     )
 
 
@@ -147,7 +158,7 @@ def _for_all(parts: Sequence[Unseen], factor: float, ends: tuple[float, float]) 
     ratio = float(np.mean(spread) / np.mean((member_weights * noise[:, several]).sum(0)))
     gained = float(np.mean(1.0 / each)) - 1.0 / part.members
     square = factor**2 - 2 * ratio * max(gained, 0.0)
-    return float(np.clip(math.sqrt(max(square, 0.25 * factor**2)), *ends))
+    return float(np.clip(math.sqrt(max(square, NARROWED * factor**2)), *ends))
 
 
 @jax.jit
@@ -188,13 +199,16 @@ def _cdfs(likelihood: Any, params: PyTree, outputs: jax.Array, targets: jax.Arra
     return upper, each(params, outputs, targets - 1.0) if likelihood.kind == "counts" else upper
 
 
-def _sentence(before: float, after: float, factor: float, rows: float, honest: bool) -> str:
+def _sentence(before: float, after: float, factor: float, rows: float, honest: bool, mixture: bool = False) -> str:
     change = "wider" if factor >= 1 else "narrower"
     size = factor if factor >= 1 else 1 / factor
     sentence = f"On {rows:.0f} rows outside of training, 90 % intervals held {100 * before:.0f} %"
     if 0.95 <= factor <= 1.05:
         return "" if honest else f"Warning: {sentence[0].lower()}{sentence[1:]}; do not trust them."
-    sentence += f": noise was made {size:.2f} times {change}, after which they hold {100 * after:.0f} %."
+    if mixture:
+        sentence += f" for members one by one: noise was made {size:.2f} times {change} for the mixture of all."
+    else:
+        sentence += f": noise was made {size:.2f} times {change}, after which they hold {100 * after:.0f} %."
     if honest:
         return sentence
     return f"Warning: {sentence[0].lower()}{sentence[1:]} That is as far as it goes; do not trust them."

@@ -101,8 +101,8 @@ def fit_set(
         notes.append(f"Left out for want of time: {'; '.join(late)}.")
     if not candidates:
         raise Refusal(f"None of {len(planned)} models could be fitted. {' '.join(notes)}")
-    fit, parts, _ = mixed(candidates)
-    fit = with_correction(fit, as_record(correction(fit, parts)))
+    fit, parts, weights = mixed(candidates)
+    fit = with_correction(fit, as_record(correction(fit, parts, weights)))
     fit = dataclasses.replace(fit, notes=(*fit.notes, *notes), outcome=outcome)
     warn(fit)
     return fit

@@ -18,6 +18,7 @@ import numpy as np
 from credo.core.mixture import Flat
 from credo.evaluation.diagnostics.best_mixture import best_mixture
 from credo.evaluation.recalibration.cross_fit import log_densities, unseen_alone, unseen_by_fold
+from credo.evaluation.recalibration.members import disagreement
 from credo.evaluation.recalibration.unseen import Correction, Unseen, at_frequencies, corrected
 from credo.methods.function_space.infinite.posterior import FunctionPosterior
 from credo.posteriors import Stacked
@@ -71,7 +72,7 @@ def mixed(parts: Sequence[Candidate]) -> tuple[Fit, list[Candidate], np.ndarray]
     return stacked([part.fit for part in parts], weights, [part.name for part in parts]), parts, weights
 
 
-def correction(fit: Fit, parts: Sequence[Candidate]) -> Correction:
+def correction(fit: Fit, parts: Sequence[Candidate], weights: Sequence[float] | np.ndarray) -> Correction:
     """What the rows of all folds say of the error bars of a fit that `mixed` gave."""
     folds = zip(*(part.unseen for part in parts))
     unseen = [joined(fit, list(fold)) if len(parts) > 1 else fold[0] for fold in folds]
@@ -80,7 +81,9 @@ def correction(fit: Fit, parts: Sequence[Candidate]) -> Correction:
         labels = np.concatenate([part.targets for part in unseen])
         weight = np.concatenate([part.weight for part in unseen])
         frequencies = at_frequencies(labels, weight, max(2, max(part.outputs.shape[-1] for part in unseen)))
-    return corrected(unseen, frequencies)
+    real = unseen[0].likelihood.kind == "real"
+    narrower = disagreement([part.fit for part in parts], weights) if real else 0.0
+    return corrected(unseen, frequencies, narrower=narrower)
 
 
 def joined(fit: Fit, parts: list[Unseen]) -> Unseen:
