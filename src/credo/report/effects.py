@@ -14,7 +14,7 @@ from credo.report.run import RunData
 from credo.report.words import number, percent
 from credo.tables.columns.shown import shown_inputs
 from credo.tables.effects import effect_key, table_effects
-from credo.tables.encode.columns import CategoryColumn, CodeColumn, DateColumn
+from credo.tables.encode.columns import CategoryColumn, CodeColumn, DateColumn, TextColumn
 from credo.tables.encode.encoder import TableEncoder
 from credo.tables.read.parse import listed
 
@@ -149,6 +149,9 @@ def left_out(effects: Effects, encoder: TableEncoder) -> list[str]:
     drawn = [name for name in many if name in effects.order[:MOST_PANELS]]
     if drawn:
         sentences.append(f"Of {listed(drawn)} the {MOST_LABELS} commonest categories are drawn.")
+    texts = [c.name for c in encoder.columns if isinstance(c, TextColumn) and c.name in effects.order[:MOST_PANELS]]
+    if texts:
+        sentences.append(f"The dots of {listed(texts)} are texts of some of the rows, in no order.")
     if encoder.classes is not None and len(encoder.classes) > MOST_CLASSES:
         sentences.append(f"Of {len(encoder.classes)} classes the first {MOST_CLASSES} are drawn.")
     return sentences

@@ -6,7 +6,7 @@ from pathlib import Path
 SHARED = (
     "errors",
     *(f"core/{name}" for name in ("numpy_special", "special", "densities", "averages", "functionals")),
-    *(f"tables/{name}" for name in ("read/number_forms", "encode/features", "encode/levels")),
+    *(f"tables/{name}" for name in ("read/number_forms", "encode/features", "encode/hashed_words", "encode/levels")),
     "storage/archives",
 )
 PORTABLE = ("networks", "likelihoods", "cells", "prediction", "load")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from credo.tables.encode.categories import CategoryColumn
-from credo.tables.encode.columns import BooleanColumn, CodeColumn, Column, DateColumn, NumericColumn
+from credo.tables.encode.columns import BooleanColumn, CodeColumn, Column, DateColumn, NumericColumn, TextColumn
 from credo.tables.encode.encoder import TableEncoder
 
 OTHER = "other"
@@ -34,7 +34,8 @@ def feature_groups(encoder: TableEncoder) -> dict[str, tuple[int, ...]]:
 
 
 def decode(column: Column, features: Any) -> np.ndarray:
-    """What the cells of a column were: numbers, dates, or texts for categories and truth values.
+    """What the cells of a column were: numbers, dates, or texts for categories and truth values. Free text, which
+    features do not hold, is numbered.
 
     Missing cells, and categories that training did not have, are NaN, NaT or None. Numbers keep six digits, which is
     what single precision holds.
@@ -57,6 +58,8 @@ def decode(column: Column, features: Any) -> np.ndarray:
     if isinstance(column, CodeColumn):
         return _code(column, features)
     missing = features[:, -1] > 0.5 if column.indicator else np.isnan(features[:, 0])
+    if isinstance(column, TextColumn):
+        return np.array([None if gap else f"text {row + 1:02d}" for row, gap in enumerate(missing)], object)
     if isinstance(column, BooleanColumn):
         values = np.where(features[:, 0] > 0, "True", "False").astype(object)
         values[missing] = None

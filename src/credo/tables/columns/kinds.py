@@ -1,8 +1,9 @@
-"""What a column holds: numbers, categories, truth values or dates, or why it cannot be an input."""
+"""What a column holds: numbers, categories, truth values, dates or free text, or why it cannot be an input."""
 
 from __future__ import annotations
 
 import datetime
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -31,6 +32,7 @@ DATE_FORMATS = (
 ROW_NAMES = {"", "id", "index", "row", "row_id", "rowid"}
 # Text with this many distinct values that covers more than half of the rows is an id or free text.
 ID_DISTINCT = 20
+TEXT_WORDS, TEXT_DISTINCT = 3, 0.8  # words of most cells of a free text, and share of them that are distinct
 NUMERIC_SHARE = 0.9
 # Of notes on cells that could be read in two ways.
 MONTH_FIRST = "are read with the month first"
@@ -131,12 +133,20 @@ def _refuse_mixture(series: pd.Series, codes: np.ndarray, numeric: np.ndarray) -
 
 
 def _category(series: pd.Series, ids: bool) -> Kind:
-    """Tell categories from ids and free text, by how often their values come again."""
+    """Tell categories from free text and ids, by how often their values come again and by their words."""
     codes, keys = parse.text_keys(series)
     present = int((codes >= 0).sum())
+    if ids and len(keys) > ID_DISTINCT and len(keys) >= TEXT_DISTINCT * present and _has_words(keys):
+        return Kind("text")
     if ids and len(keys) > ID_DISTINCT and 2 * len(keys) > present:
         return _left_out(series, f"looks like an id or free text ({len(keys)} distinct texts in {present} rows)")
     return Kind("category")
+
+
+def _has_words(keys: Sequence[str]) -> bool:
+    """Do most texts have several words with letters in them?"""
+    counts = [sum(any(map(str.isalpha, word)) for word in key.split()) for key in keys]
+    return float(np.median(counts)) >= TEXT_WORDS
 
 
 def _row_number(series: pd.Series) -> Kind | None:

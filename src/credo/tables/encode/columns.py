@@ -1,4 +1,4 @@
-"""How one column of a table becomes input features: numbers, categories, truth values and dates.
+"""How one column of a table becomes input features: numbers, categories, truth values, dates and texts.
 
 Each encoder is a frozen dataclass of plain data. `fill` is what a missing cell is taken to be and `indicator` adds a
 feature that is 1 where the cell was missing. Where training had no gaps, `spread` stands for its values
@@ -21,6 +21,7 @@ from credo.tables.encode.codes import CodeColumn as CodeColumn
 from credo.tables.encode.cuts import check_cuts, cuts_of
 from credo.tables.encode.gaps import check_spread, gaps_of, gaps_when_learning, indicator_name, spread_of, write_gaps
 from credo.tables.encode.levels import spread_values
+from credo.tables.encode.text import TextColumn as TextColumn
 from credo.tables.read import number_forms, parse
 
 if TYPE_CHECKING:
@@ -224,7 +225,8 @@ class DateColumn(Valued):
 
 
 KINDS: dict[str, type[Any]] = {
-    encoder.kind: encoder for encoder in (NumericColumn, BooleanColumn, CategoryColumn, CodeColumn, DateColumn)
+    encoder.kind: encoder
+    for encoder in (NumericColumn, BooleanColumn, CategoryColumn, CodeColumn, DateColumn, TextColumn)
 }
 
 

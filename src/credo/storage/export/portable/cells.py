@@ -1,4 +1,4 @@
-"""Cells of a table as numbers, by a fit's table encoder: numbers, truth values, categories and dates.
+"""Cells of a table as numbers, by a fit's table encoder: numbers, truth values, categories, dates and texts.
 
 Takes a dict of columns, a list of dicts, or a table of pandas, polars or pyarrow; needs none of them.
 """
@@ -22,6 +22,7 @@ from credo.tables.encode.features import (
     standardised,
     text_key,
 )
+from credo.tables.encode.hashed_words import word_features
 from credo.tables.encode.levels import GAP, Unknown, code_levels, one_hot_levels, spread_values, unknown_in
 from credo.tables.read.number_forms import PLAIN, read
 
@@ -103,7 +104,7 @@ def unknown_cells(encoder: dict[str, Any], inputs: np.ndarray) -> list[Unknown]:
     for column in encoder["columns"]:
         category = column["kind"] == "category"
         features = len(column["categories"]) + column["other"] if category else 1 + 2 * len(column.get("parts", ()))
-        width = features + column["indicator"]
+        width = len(column.get("rarity", range(features))) + column["indicator"]
         indices = range(first, first + width)
         first += width
         if column["kind"] == "codes":
@@ -258,6 +259,15 @@ def encode_codes(column: dict[str, Any], values: Any) -> np.ndarray:
     return _with_indicator(column, [places], gone & (not column["gap"]))
 
 
+def encode_text(column: dict[str, Any], values: Any) -> np.ndarray:
+    """Hashed words."""
+    values = values.tolist() if isinstance(values, np.ndarray) else values
+    missing = np.array([missing_cell(value) for value in values], bool)
+    _check_gaps(column, missing, bool(column["spread"]))
+    texts = ["" if gap else text_key(value) for value, gap in zip(values, missing)]
+    return _with_indicator(column, list(word_features(texts, column["rarity"]).T), missing)
+
+
 def _standard(column: dict[str, Any], values: np.ndarray) -> np.ndarray:
     scaled, bad = standardised(values, column["shift"], column["scale"])
     if bad.any():
@@ -274,5 +284,5 @@ def _with_indicator(column: dict[str, Any], features: list[np.ndarray], missing:
 
 ENCODERS = {
     "numeric": encode_numeric, "boolean": encode_boolean, "category": encode_category, "codes": encode_codes,
-    "date": encode_date,
+    "date": encode_date, "text": encode_text,
 }  # fmt: skip
