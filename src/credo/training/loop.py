@@ -132,11 +132,13 @@ class Loop:
             before, before_model = self.method(stage - 1), numbers(self.stages[stage - 1][1])
             with precision(before):
                 start = points(before, before_model, self.carry.state)
-        members = (method, model, self._keys[stage], self.data(), start, self._left_out())
+        keys = jax.ShapeDtypeStruct((self.placement.padded, 2), np.uint32)  # shapes before anything is allocated
+        rest = (self.data(), start, self._left_out())
         with precision(method):
             # What a step takes lies beside what it gives. An allocator that cannot have so much may end the process.
-            check_room(2 * num_bytes(start_members.eval_shape(*members)), device_room())
-            self.carry = jax.device_put(start_members(*members), self.placement.by_member)
+            check_room(2 * num_bytes(start_members.eval_shape(method, model, keys, *rest)), device_room())
+            carry = start_members(method, model, self._keys[stage], *rest)
+            self.carry = jax.device_put(carry, self.placement.by_member)
 
     def _left_out(self) -> np.ndarray | None:
         """The rows that each member does not see, with padded members and rows, as on the device."""

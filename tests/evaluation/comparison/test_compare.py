@@ -201,14 +201,14 @@ def test_groups_stay_whole_and_are_no_input(frame):
     assert "group" not in plan.frame.columns
 
 
-def test_groups_reach_the_pilot_and_the_intervals(frame, monkeypatch):
+def test_groups_reach_the_folds_and_the_intervals(frame, monkeypatch):
     seen = []
 
-    def chosen(case, network, settings, budget, seed, groups, *_):
+    def stack(case, parts, words, budget, seed, groups, *_):
         seen.append((len(case.data[1]), len(set(groups))))
         raise Refusal("enough")
 
-    monkeypatch.setattr("credo.tables.auto.resolution._chosen", chosen)
+    monkeypatch.setattr("credo.tables.auto.resolution._stack", stack)
     how = {"methods": ["auto", "linear", "gp"], "baselines": False, "folds": 3}
     whole = credo.compare(frame, "y", **how, split_by="group")
     assert seen == [(60, 6)] * 3
