@@ -59,11 +59,13 @@ docs: $(VENV)/.docs
 gallery: $(STAMP)
 	$(BIN)/python tools/gallery.py
 
-# Peers live in their own environment, so that the product never depends on them.
+# Peers live in their own environment, so that the product never depends on them. One of them brings a torchvision that is
+# built for another torch; torchmetrics imports it where it is there, and pytabkit then fails.
 bench-peers:
 	$(PYTHON) -m venv .venv-peers
 	.venv-peers/bin/python -m pip install --quiet jax numpyro blackjax optax torch==2.13.0 pyro-ppl laplace-torch posteriors botorch \
 	  catboost lightgbm xgboost ngboost scikit-learn pandas pyarrow pytabkit gpytorch configspace seaborn
+	.venv-peers/bin/python -m pip uninstall --quiet --yes torchvision
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks speed --peers .venv-peers/bin/python
