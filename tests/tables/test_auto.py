@@ -139,6 +139,7 @@ def quick(monkeypatch):
             "map", "mlp:3", {"learning_rate": 0.01} | options, 20, 16, f"map, because {rows} rows, {facts}"
         )
 
+    monkeypatch.setattr("credo.tables.auto.resolution.takes_many", lambda case: False)  # one model, not a set
     monkeypatch.setattr(credo.tables.auto.choice, "choose", choose)
 
 
@@ -230,6 +231,7 @@ def last_wins(monkeypatch):
 def test_labels_may_be_wrong_unless_a_likelihood_is_named(names, monkeypatch):
     rng = np.random.default_rng(0)
     x, labels = rng.normal(size=(90, 2)), np.array(names)[rng.integers(len(names), size=90)]
+    monkeypatch.setattr("credo.tables.auto.resolution.takes_many", lambda case: False)  # one model, not a set
     quick = {"steps": 3, "settings": {"warmup": 5, "num_steps": 2, "size": 2, "longest": 20}}
     tried = last_wins(monkeypatch)
     model = BayesianClassifier(random_state=0, **quick).fit(x, labels)
@@ -257,6 +259,7 @@ def test_a_network_of_ones_own_keeps_the_number_of_its_outputs(network, monkeypa
         np.ones(90, np.float32),
     )
     own, tried = isinstance(network, credo.networks.mlp([4]).__class__), []
+    monkeypatch.setattr("credo.tables.auto.resolution.takes_many", lambda case: False)  # one model, not a set
     monkeypatch.setattr(credo.tables.auto.resolution, "pilot", lambda choice, *_: [tried.append(choice) or choice])
     for task, wrong in (("binary", not own), ("multiclass", True)):
         model = BayesianClassifier(network=network)
@@ -324,6 +327,7 @@ def test_a_fit_by_groups_tells_its_pilot(tmp_path, monkeypatch):
         seen.append((len(case.data[1]), groups))
         return auto.Choice("map", "mlp:3", {}, 5, 16, "Because.")
 
+    monkeypatch.setattr("credo.tables.auto.resolution.takes_many", lambda case: False)  # one model, not a set
     monkeypatch.setattr("credo.tables.auto.resolution._chosen", chosen)
     table = tmp_path / "houses.csv"
     regression_frame().to_csv(table, index=False)

@@ -89,6 +89,7 @@ def test_an_ensemble_takes_what_is_left_where_chains_would_be_too_short(monkeypa
     frame = pd.DataFrame({"x": X[:, 0], "z": X[:, 1], "y": Y})
     encoder = TableEncoder.learn(frame, "y", "regression", "error", None)
     arrays = encoder.arrays(frame)
+    monkeypatch.setattr("credo.tables.auto.resolution.takes_many", lambda case: False)  # one model, not a set
     monkeypatch.setattr("credo.tables.auto.probe.measured", lambda *_: QUICK)
     for spent, method in ((0.0, "ensemble_chains"), (29.5, "deep_ensemble")):
         monkeypatch.setattr("credo.tables.auto.resolution.left_of", lambda *_, spent=spent: 30 - spent)

@@ -21,6 +21,7 @@ from credo.tables.auto.fit_set import fit_set
 from credo.tables.auto.model_set import FOLDS, ModelPlan, model_set
 from credo.tables.auto.plan_set import built
 from credo.tables.auto.resolution import resolve
+from credo.tables.auto.speed import Speed
 from credo.tables.auto.stack import Candidate, joined, log_densities
 from credo.tables.encode.encoder import TableEncoder
 from credo.tables.model import build, parse_network
@@ -229,7 +230,10 @@ def test_efforts_differ_in_models_and_time(case_of_lines):
     assert all(one.budget is None for one in resolved.values())  # steps: the same numbers on every machine
 
 
-def test_what_is_named_and_short_budgets_get_one_model(case_of_lines):
+def test_what_is_named_and_short_budgets_get_one_model(case_of_lines, monkeypatch):
+    speed = Speed.by_rule(64, 2_000, "cpu", FOLDS)
+    monkeypatch.setattr("credo.tables.auto.probe.measured", lambda *_: speed)
+    monkeypatch.setattr("credo.tables.auto.resolution.pilot", lambda choice, *_: [choice])
     for named in ({"network": "mlp:3"}, {"settings": {"prior": "normal:1"}}, {"steps": 5}, {"budget": "3s"}):
         assert not resolve(case_of_lines, measure=False, **named).models
     assert len(resolve(case_of_lines, budget="15s", measure=False).models) >= 2

@@ -278,6 +278,7 @@ def test_a_pilot_comes_out_of_the_budget(frame, monkeypatch):
         budgets.append(budget)
         raise Refusal("enough")
 
+    monkeypatch.setattr("credo.tables.auto.resolution.takes_many", lambda case: False)  # one model, not a set
     monkeypatch.setattr("credo.tables.auto.resolution._chosen", chosen)
     monkeypatch.setattr(training, "fit", fit)
     how = {"methods": "auto,map", "baselines": False, "folds": 2}
