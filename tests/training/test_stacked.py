@@ -206,7 +206,7 @@ def test_a_fit_of_parts_says_what_it_is(numbers, stack):
 
 
 def test_alarms_name_the_part_and_faint_parts_are_silent(numbers):
-    alarm = credo.diagnostics.Alarm("modes", "Chains disagree", "run more")
+    alarm = credo.diagnostics.Alarm("divergences", "Chains disagree", "run more")
     loud = dataclasses.replace(numbers[0])
     loud.rings, quiet = (alarm,), dataclasses.replace(numbers[1])
     quiet.rings = ()

@@ -16,7 +16,7 @@ from credo.evaluation.diagnostics.alarms import Alarm, find_alarms
 from credo.evaluation.diagnostics.chains import LEAST_DRAWS, bfmi, chain_stats, rank_counts
 from credo.evaluation.diagnostics.draw_weights import heard_chains, importance, kish, one_measure
 from credo.evaluation.diagnostics.mode import off_mode
-from credo.evaluation.diagnostics.of_parts import alarms_of_parts, heard_parts, named
+from credo.evaluation.diagnostics.of_parts import alarms_of_parts, heard_alarms, heard_parts, named
 from credo.evaluation.diagnostics.probe import Probe, look, training_inputs
 from credo.evaluation.diagnostics.weights import num_parameters, weight_draws
 from credo.posteriors import Stacked
@@ -153,7 +153,7 @@ def _diagnose_parts(key: jax.Array, fit: Any, inputs: PyTree | None, num: int | 
     return Diagnostics(
         "stack", len(fit.posterior.parts), None, None, max((d.num_inputs for d in each), default=0), tuple(rows),
         sum(divergent) if divergent else None, sum(d.transitions for d in each), sum((d.bfmi for d in each), ()), ranks,
-        tuple(named(alarm, s) for s, d in zip(shares, each) for alarm in d.alarms),
+        tuple(named(alarm, s) for s, d in zip(shares, each) for alarm in heard_alarms(s, d.alarms)),
     )  # fmt: skip
 
 

@@ -4,8 +4,10 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
+from credo.core.capabilities import StoredPosterior, ask
 from credo.evaluation.diagnostics.alarms import Alarm
 
+CONVERGENCE, MOVES = ("modes", "unconverged", "low_ess"), 0.1
 SILENT = 0.01  # of a stack: a part of less weight leaves no trace in predictions
 
 
@@ -15,8 +17,25 @@ def heard_parts(fit: Any) -> list[Any]:
 
 
 def alarms_of_parts(shares: Sequence[Any]) -> tuple[Alarm, ...]:
-    """What speaks against each of the parts."""
-    return tuple(named(alarm, share) for share in shares for alarm in share.fit.alarms)
+    """What speaks against each of the parts.
+
+    That chains differ or drift is no alarm where another run of them would move the predictions of the whole stack by
+    less than `MOVES` of their standard deviation (`movement`).
+    """
+    return tuple(named(alarm, share) for share in shares for alarm in heard_alarms(share, share.fit.alarms))
+
+
+def heard_alarms(share: Any, alarms: Sequence[Alarm]) -> list[Alarm]:
+    """Those of a part's alarms that concern the stack."""
+    from credo.evaluation.diagnostics.movement import movement
+    from credo.evaluation.diagnostics.probe import training_inputs
+
+    if not any(alarm.id in CONVERGENCE for alarm in alarms) or ask(share.fit.posterior, StoredPosterior).on_disk:
+        return list(alarms)
+    inputs = training_inputs(share.fit)
+    if inputs is None or share.weight * movement(share.fit, inputs) > MOVES:
+        return list(alarms)
+    return [alarm for alarm in alarms if alarm.id not in CONVERGENCE]
 
 
 def named(alarm: Alarm, share: Any) -> Alarm:
