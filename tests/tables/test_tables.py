@@ -335,20 +335,19 @@ def test_bundled_table_is_the_source_with_readable_names():
             assert frame[ours].tolist() == source[theirs].tolist()
 
 
-def test_importing_the_table_side_loads_no_jax_and_no_pandas():
-    code = (
-        "import sys, credo.tables.encode.encoder, credo.tables.rows.splits, credo.tables.read.files;"
-        "print([name for name in ('jax', 'pandas', 'pyarrow') if name in sys.modules])"
-    )
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert out.stdout.strip() == "[]"
-
-
-def test_importing_what_fits_tables_loads_no_statistics_of_scipy_and_no_samplers():
-    """They take half a second, and most fits use neither."""
-    code = (
-        "import sys, credo.tables.fitting;"
-        "print([name for name in ('scipy.stats', 'scipy.optimize', 'scipy.linalg', 'blackjax') if name in sys.modules])"
-    )
+@pytest.mark.parametrize(
+    ("modules", "absent"),
+    [
+        (
+            "credo.tables.encode.encoder, credo.tables.rows.splits, credo.tables.read.files",
+            ("jax", "pandas", "pyarrow"),
+        ),
+        # They take half a second, and most fits use neither.
+        ("credo.tables.fitting", ("scipy.stats", "scipy.optimize", "scipy.linalg", "blackjax")),
+    ],
+    ids=["table side", "what fits tables"],
+)
+def test_imports_are_light(modules, absent):
+    code = f"import sys, {modules}; print([name for name in {absent} if name in sys.modules])"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"

@@ -12,7 +12,6 @@ import credo
 from credo.errors import ArtifactError, InputError
 from credo.storage.export.arrays import numbers
 from credo.storage.export.assemble import assemble
-from credo.storage.export.portable import cells
 from credo.storage.export.portable.load import Predictor
 from credo.storage.export.subject import Subject
 from credo.tables.columns.decode import decode, feature_groups, has_value
@@ -23,6 +22,7 @@ from credo.tables.encode.hashed_words import word_counts, word_features, words_o
 from credo.tables.encode.text import FEWEST, MOST
 from credo.tables.encode.unseen import find_unseen, predict_unseen
 from exported import KEY, drawn, same
+from plain_cells import same_without_pandas
 
 GOOD, BAD = ["sunny", "quiet", "spacious", "modern"], ["damp", "noisy", "cramped", "ruined"]
 FILL = ["flat", "with", "garden", "near", "the", "station", "and", "two", "rooms", "in", "old", "town", "street", "on"]
@@ -240,13 +240,7 @@ def test_cells_without_pandas_have_the_same_features(missing, gaps):
     encoder = learned(table(gaps=gaps), missing)
     rows = table(60, seed=1)
     rows["about"] = pd.Series([None, *ODD, "", *rows["about"][len(ODD) + 2 :]], dtype=object)
-    columns = cells.as_columns([row._asdict() for row in rows.itertuples(index=False)])
-    plain = json.loads(json.dumps(encoder.to_config()))
-    wanted = encoder.inputs(rows, unseen="zeros")
-    found = cells.encode(plain, columns, unseen="zeros")
-    np.testing.assert_array_equal(found, wanted)
-    ours = [(one.name, one.why, one.rows.tolist()) for one in find_unseen(encoder, wanted)]
-    assert [(one.name, one.why, one.rows.tolist()) for one in cells.unknown_cells(plain, found)] == ours
+    same_without_pandas(encoder, rows)
 
 
 def test_exported_numbers_are_those_of_the_library(tmp_path):

@@ -35,8 +35,8 @@ def run(method="map", key=0, data=DATA, model=None, **options):
     return credo.fit(jax.random.key(key), model or PROBLEM.model(), data, method, **options)
 
 
-def test_a_second_fit_and_its_predictions_do_not_run_the_network_in_python():
-    """Where shapes are the same there is nothing to trace: loops over many fits pay for their steps alone."""
+def counted_line():
+    """A line, and the shapes that its network was called with in Python."""
     calls = []
 
     def apply(params, x):
@@ -45,6 +45,12 @@ def test_a_second_fit_and_its_predictions_do_not_run_the_network_in_python():
 
     network = credo.from_functions(init=lambda key, x: {"kernel": np.zeros((1, 1), np.float32)}, apply=apply)
     model = credo.Model(network, credo.priors.normal(1.0), credo.likelihoods.gaussian(0.1))
+    return calls, model
+
+
+def test_a_second_fit_and_its_predictions_do_not_run_the_network_in_python():
+    """Where shapes are the same there is nothing to trace: loops over many fits pay for their steps alone."""
+    calls, model = counted_line()
 
     def both(scale):
         fit = run(key=scale, data=(X, scale * Y), model=model, steps=5)
@@ -68,14 +74,7 @@ def test_a_second_fit_and_its_predictions_do_not_run_the_network_in_python():
 )
 def test_a_first_fit_runs_the_network_in_python_at_most_once_for_each_program(method, times):
     """Its step is planned with what the block traces, and a kernel's gradients share one trace."""
-    calls = []
-
-    def apply(params, x):
-        calls.append(x.shape)
-        return x @ params["kernel"]
-
-    network = credo.from_functions(init=lambda key, x: {"kernel": np.zeros((1, 1), np.float32)}, apply=apply)
-    model = credo.Model(network, credo.priors.normal(1.0), credo.likelihoods.gaussian(0.1))
+    calls, model = counted_line()
     with unwarned():
         run(method, data=(X, Y), model=model, steps=5)
     assert 2 <= len(calls) <= times

@@ -47,8 +47,8 @@ def fit(
     effort: Annotated[
         str,
         typer.Option(
-            help="Of auto, which mixes models by how well each predicts rows that it has not seen: quick (seconds), "
-            "normal (ten or some more) or best (minutes).",
+            help="Of auto, which mixes models by how well each predicts rows that it has not seen: quick (a few "
+            "seconds), normal (up to half a minute) or best (minutes); compilation comes on top.",
             metavar="HOW",
         ),
     ] = "normal",

@@ -38,6 +38,19 @@ def flatten(draws: Draws) -> Flat:
     return Flat(merge(draws.values), merge(draws.likelihood), flat)
 
 
+@jax.jit
+def draw_moments(likelihood: Any, draws: Draws) -> tuple[jax.Array, jax.Array]:
+    """Mean and variance of y under every draw [member, draw, n, k]; of classes those of their indicators."""
+
+    def of_one(params: PyTree, outputs: jax.Array) -> tuple[jax.Array, jax.Array]:
+        if likelihood.kind == "classes":
+            probs = jnp.exp(likelihood.log_probs(params, outputs))
+            return probs, probs * (1 - probs)
+        return likelihood.mean(params, outputs), likelihood.variance(params, outputs)
+
+    return jax.vmap(jax.vmap(of_one))(draws.likelihood, draws.values)
+
+
 def average(values: jax.Array, draws: Flat) -> jax.Array:
     """Σ_k w_k v_k."""
     return averages.average(values, draws.log_weights)

@@ -70,7 +70,8 @@ def fit(
         steps: steps, or draws of each chain; None is the method's.
         budget: time instead, such as "60s" or "5m", compilation aside; it counts from the first line.
         effort: of "auto": how many models it fits and mixes by how well each predicts rows that it has not seen:
-            "quick" in seconds, "normal" in ten or some more, "best" in minutes. A budget says how long instead.
+            "quick" in a few seconds, "normal" in up to half a minute, "best" in minutes, compilation aside. A budget
+            says how long instead.
         batch_size: rows of a minibatch; None is all up to 512, else 128.
         seed: the same seed gives the same numbers.
         holdout: share of rows to score on.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
+from credo.core.mixture import draw_moments
 from credo.core.precision import in_single
 from credo.core.predict import member_outputs
 
@@ -26,23 +26,10 @@ def movement(fit: Any, inputs: Any) -> float:
     """
     posterior = jax.device_put(fit.posterior, jax.local_devices()[0])
     draws = member_outputs(jax.random.key(0), posterior, fit.model, inputs, None)
-    means, noise = (np.asarray(x, np.float64) for x in _moments(fit.model.likelihood, draws.likelihood, draws.values))
+    means, noise = (np.asarray(x, np.float64) for x in draw_moments(fit.model.likelihood, draws))
     half = means.shape[1] // 2
     drift = means[:, half:].mean((0, 1)) - means[:, : max(half, 1)].mean((0, 1))
     between = means.mean(1).var(0, ddof=1) / len(means) if len(means) > 1 else 0.0
     total = noise.mean((0, 1)) + means.var((0, 1))
     usable = np.isfinite(total)
     return float(np.sqrt((drift**2 + between)[usable].sum() / total[usable].sum())) if usable.any() else np.inf
-
-
-@jax.jit
-def _moments(likelihood: Any, params: Any, outputs: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Mean and variance of y of every draw [chain, draw, n, k]."""
-
-    def one(p: Any, f: jax.Array) -> tuple[jax.Array, jax.Array]:
-        if likelihood.kind == "classes":
-            probs = jnp.exp(likelihood.log_probs(p, f))
-            return probs, probs * (1 - probs)
-        return likelihood.mean(p, f), likelihood.variance(p, f)
-
-    return jax.vmap(jax.vmap(one))(params, outputs)

@@ -9,6 +9,7 @@ import jax
 import numpy as np
 
 from credo.core.batch import bucket, pad_rows
+from credo.core.mixture import draw_moments
 from credo.core.precision import single
 from credo.core.predict import member_outputs
 
@@ -62,12 +63,6 @@ def _by_member(fit: Any, inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     padded = pad_rows(inputs, bucket(len(inputs)))
     with single():
         draws = member_outputs(jax.random.key(0), fit.posterior, fit.model, padded, None)
-        means, noise = _moments(fit.model.likelihood, draws.likelihood, draws.values)
+        means, noise = draw_moments(fit.model.likelihood, draws)
     means, noise = (np.asarray(x, np.float64)[:, :, : len(inputs)] for x in (means, noise))
     return means.reshape(*means.shape[:3], -1)[..., 0].mean(1), noise.reshape(*noise.shape[:3], -1)[..., 0].mean(1)
-
-
-@jax.jit
-def _moments(likelihood: Any, params: Any, outputs: jax.Array) -> tuple[jax.Array, jax.Array]:
-    both = jax.vmap(jax.vmap(lambda p, f: (likelihood.mean(p, f), likelihood.variance(p, f))))
-    return both(params, outputs)

@@ -15,8 +15,8 @@ from credo.errors import InputError
 from credo.tables.auto.speed import BATCH, OVERHEAD, RATES, Speed
 
 AUTO = "auto"
-EFFORTS = ("quick", "normal", "best")  # a few seconds and no chains; about a minute; several models, mixed
-QUICK_SECONDS = 4.0  # what a quick fit is planned for
+EFFORTS = ("quick", "normal", "best")  # how many models are fitted and mixed, and for how long
+QUICK_SECONDS = 4.0  # what a quick fit of a single model is planned for
 SECONDS = 60.0  # what a fit is planned for where no budget is given
 PATIENCE = 2.0  # times that much it may take with all that goes before its chains
 SHARE = 0.6  # of the time for chains; the rest is the way to their starting points

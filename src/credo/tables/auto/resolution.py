@@ -104,8 +104,8 @@ def resolve(
         measure: False plans by rule alone: what goes on from a checkpoint must be what began.
         why: of a method that was chosen before, and is now resumed.
         effort: how many models are fitted and mixed where neither network nor settings nor steps are named
-            (`model_set`): "quick" in a few seconds, "normal" in ten or some more, "best" in minutes; a budget says how
-            long it may take instead.
+            (`model_set`): "quick" in a few seconds, "normal" in up to half a minute, "best" in minutes; a budget says
+            how long it may take instead.
     """
     if not why:  # what is resumed was checked when it began
         check_effort(effort, method, network, settings, steps)
